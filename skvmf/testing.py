@@ -55,7 +55,7 @@ def check_family(family: AnyFamily, X: MatrixLike | None = None) -> None:
     >>> from skvmf.testing import check_family
     >>> check_family(VonMisesFisher(4))
     """
-    rng = np.random.RandomState(0)
+    rng = np.random.default_rng(0)
     if X is None:
         centres = 3 * rng.normal(size=(3, family.dim))
         if family.unit_rows:
@@ -210,5 +210,5 @@ def _check_proposal(family: AnyFamily, X: Array) -> None:
     _require(len(longer) == 4, "append should return components followed by others")
     start = make_start(3, "merging", init_size=len(X))
     rows = make_rows(X, None, unit=family.unit_rows)
-    point = start.first(Mixture(family), rows, np.random.RandomState(0))
+    point = start.first(Mixture(family), rows, np.random.default_rng(0))
     _require(point.n_components == 3, "a start by merging should find K components")

@@ -32,7 +32,7 @@ class MultiStart:
     attributes: Callable[[Point], Attributes]  # those of an estimator, for callbacks
     columns: tuple[Array, int] | None = None  # numbers of the rows' columns among all, so many
 
-    def best(self, mixture: Mixture, start: Start, rng: np.random.RandomState) -> MixtureResult:
+    def best(self, mixture: Mixture, start: Start, rng: np.random.Generator) -> MixtureResult:
         """Return what the start with the largest bound reaches, the first of equals."""
         compact = self.rows.compact(start.means)
         if compact is not None:
@@ -80,7 +80,7 @@ class MultiStart:
         mixture: Mixture,
         start: Start,
         i: int,
-        rng: np.random.RandomState,
+        rng: np.random.Generator,
         best: MixtureResult | None,
     ) -> Point:
         """Return where a start begins."""

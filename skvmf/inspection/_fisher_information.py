@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import logsumexp
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
 from .._engine.em.mixture import Point
 from .._engine.em.predictions import sample
 from .._engine.rows.parallel import limited_blas
 from .._typing import Array
+from ..distributions._arguments import checked_generator
 from ._components import (
     AnyMixture,
     Parameters,
@@ -117,7 +118,7 @@ def fisher_information(
     method = "quadrature"
     if nodes is None:
         method = "monte carlo"
-        nodes, _ = sample(fitted, n_samples, check_random_state(random_state))
+        nodes, _ = sample(fitted, n_samples, checked_generator(random_state))
         masses = np.full(n_samples, 1 / n_samples)
     n_weights = len(fitted.params.weights) - 1
     information = np.zeros((n_weights + K * d, n_weights + K * d))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import entr
 from sklearn.base import clone
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em import predictions
@@ -45,7 +45,7 @@ from .._sklearn import (
     with_callbacks,
 )
 from .._typing import Array, Attributes, MatrixLike, warn
-from ..distributions._arguments import check_count
+from ..distributions._arguments import check_count, checked_generator
 from ._parameters import (
     MixtureParameters,
     attribute_hint,
@@ -268,7 +268,7 @@ class BaseMixture(MixtureParameters, ABC):
                 spec = self._spec(rows, known)
                 stops = 0, self.tol, self.flat_start
                 starts = MultiStart(rows, Progress(None), Checkpoint(), *stops, self._published)
-                rng, flat = check_random_state(self.random_state), replace(spec, weight_prior=FLAT)
+                rng, flat = self._generator(), replace(spec, weight_prior=FLAT)
                 result = starts.best(flat, self._start(rows), rng)
                 fitted, _ = result.point.sorted()
             if self.flat_start:
@@ -347,7 +347,7 @@ class BaseMixture(MixtureParameters, ABC):
         larger = self._lean(fitted)
         larger.n_components, larger.init_params = K + 1, "merging"
         spec = larger._assembled(larger._family_on(rows, seen), fitted.background)
-        rng = check_random_state(self.random_state)
+        rng = self._generator()
         larger_fit = newcomer(larger._start(rows), spec, fitted, rows, rng)
         if larger_fit is None:
             return fitted, memory
@@ -415,10 +415,8 @@ class BaseMixture(MixtureParameters, ABC):
         described = partial(fit_description, type(self).__name__, params, rows, begins_with)
         return Checkpoint(self.checkpoint, described)
 
-    def _generator(self) -> np.random.RandomState:
-        if self.random_state is None and self.checkpoint is not None:
-            return np.random.RandomState()  # its state may be set, unlike that of all NumPy
-        return check_random_state(self.random_state)
+    def _generator(self) -> np.random.Generator:
+        return checked_generator(self.random_state)
 
     def _start(self, rows: RowSource) -> Start:
         """Return how fits start; refuse what cannot be used before any work."""
@@ -608,7 +606,7 @@ class BaseMixture(MixtureParameters, ABC):
         """
         check_is_fitted(self)
         check_count(n_samples, "n_samples")
-        return predictions.sample(self._fitted, n_samples, check_random_state(self.random_state))
+        return predictions.sample(self._fitted, n_samples, self._generator())
 
     # What other parts of the package need. As in scikit-learn's protocols, names with underscores
     # on both sides are neither public nor private to a mixture.

@@ -137,12 +137,12 @@ class Checkpoint:
             else:
                 _refuse_another_fit(self._path, before, now)
 
-    def begin(self, rng: np.random.RandomState) -> None:
+    def begin(self, rng: np.random.Generator) -> None:
         """Set the generator to where the fit began."""
         if self._tree is not None and self._tree["generator"] is not None:
-            rng.set_state(self._tree["generator"])
+            rng.bit_generator.state = self._tree["generator"]
         if self._path is not None:
-            self._generator = rng.get_state(legacy=False)
+            self._generator = rng.bit_generator.state
 
     def reached(self, mixture: Mixture, run: Run) -> EMState[Point] | None:
         """Return where a run continues; None for its beginning."""

@@ -3,7 +3,7 @@
 from functools import partial
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator
 
 from ..._typing import Array
 from ..families.background import NO_BACKGROUND
@@ -145,7 +145,7 @@ def _evaluation_of(fitted: Point, block: Block) -> Array:
     return np.append(_log_likelihood_of(fitted, block), entropy)
 
 
-def sample(fitted: Point, n_samples: int, rng: RandomState) -> tuple[Array, Array]:
+def sample(fitted: Point, n_samples: int, rng: Generator) -> tuple[Array, Array]:
     """Draw rows by component, those of the background last, and return their labels, too."""
     K = fitted.n_components
     counts = rng.multinomial(n_samples, fitted.params.weights)

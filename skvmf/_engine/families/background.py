@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator
 
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
@@ -78,7 +78,7 @@ class Background:
             weights = np.full(params.n_components, 1 / params.n_components)
         return self.add_weight(weights, FIRST_WEIGHT)
 
-    def draw(self, counts: Array, dim: int, rng: RandomState) -> Array:
+    def draw(self, counts: Array, dim: int, rng: Generator) -> Array:
         """Draw ``counts.sum()`` rows; `counts` is as long as the background."""
         parts = [np.empty((0, dim))]
         for size in counts:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeAlias
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator
 
 from ..._typing import Array
 from ..rows.sources import RowSource
@@ -177,7 +177,7 @@ class Family(ABC, Generic[C]):
         """Return the number of free parameters of `n_components`, without weights."""
 
     @abstractmethod
-    def sample(self, components: C, counts: Array, rng: RandomState) -> Array:
+    def sample(self, components: C, counts: Array, rng: Generator) -> Array:
         """Draw ``counts[k]`` rows from each component k in turn."""
 
     @property

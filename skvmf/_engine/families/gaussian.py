@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator
 
 from ..._kernels import fisher as kernels
 from ..._typing import Array
@@ -108,7 +108,7 @@ class Gaussian(Elliptical[GaussianComponents]):
 
     components_class: ClassVar[type] = GaussianComponents
 
-    def sample(self, components: GaussianComponents, counts: Array, rng: RandomState) -> Array:
+    def sample(self, components: GaussianComponents, counts: Array, rng: Generator) -> Array:
         return self.type.draw(components.means, components.covariances, counts, rng)
 
     def components(self, means: Array, covariances: Array) -> GaussianComponents:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator
 from scipy.special import gammaln
 
 from ..._kernels.student_t import solve_dof, tail_scores, weigh_responsibilities
@@ -73,7 +73,7 @@ class StudentT(Elliptical[StudentTComponents]):
         n_dof = 0 if not self.estimated else 1 if self.tied else n_components
         return super().n_parameters(n_components) + n_dof
 
-    def sample(self, components: StudentTComponents, counts: Array, rng: RandomState) -> Array:
+    def sample(self, components: StudentTComponents, counts: Array, rng: Generator) -> Array:
         centred = np.zeros_like(components.means)
         rows = self.type.draw(centred, components.covariances, counts, rng)
         dof = np.repeat(components.degrees_of_freedom, counts)

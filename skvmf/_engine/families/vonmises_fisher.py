@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator
 
 from ..._kernels import fisher as kernels
 from ..._kernels import rows as row_kernels
@@ -418,7 +418,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return n_directions
         return n_directions + (1 if self.tied else n_components)
 
-    def sample(self, components: DirectionalComponents, counts: Array, rng: RandomState) -> Array:
+    def sample(self, components: DirectionalComponents, counts: Array, rng: Generator) -> Array:
         directions = np.ascontiguousarray(components.directions.T)
         parts = zip(directions, components.concentrations, counts, strict=True)
         return np.vstack([vmf.rvs(mu, kappa, size=n, random_state=rng) for mu, kappa, n in parts])

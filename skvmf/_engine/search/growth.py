@@ -26,7 +26,7 @@ SHAPE_PENALTY = 1.5  # nats for each parameter of its shape, as in AIC3
 
 
 def grown(
-    start: Start, mixture: Mixture, fitted: Point, rows: RowSource, rng: np.random.RandomState
+    start: Start, mixture: Mixture, fitted: Point, rows: RowSource, rng: np.random.Generator
 ) -> Point:
     """Return a fit with more components: the old ones, and average ones where no old one is."""
     rows, K = imputed(rows), start.n_components
@@ -54,7 +54,7 @@ def _extended(K: int, mixture: Mixture, fitted: Point, centres: Array) -> Point:
 
 
 def newcomer(
-    start: Start, mixture: Mixture, fitted: Point, rows: RowSource, rng: np.random.RandomState
+    start: Start, mixture: Mixture, fitted: Point, rows: RowSource, rng: np.random.Generator
 ) -> Point | None:
     """Return a fit with one more component for rows that no old one explains, or None.
 

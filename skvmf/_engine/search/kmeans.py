@@ -4,7 +4,7 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator
 
 from ..._typing import Array
 from ..em.loop import OnIteration, ignore, run_em
@@ -13,7 +13,7 @@ from ..families.params import Params
 from ..rows.blocks import Block, DenseBlock
 from ..rows.sources import RowSource
 from .partitions import nearest
-from .sample import FoundStart, Sample
+from .sample import FoundStart, Sample, draw_by_weight
 
 # Steps of k-means on a sample at most, and the gain of the last: EM on all rows does the rest.
 KMEANS_MAX_ITER = 30
@@ -25,12 +25,12 @@ N_LOTS = 20
 _LARGEST_LOSS = float(np.finfo(np.float32).max)
 
 
-def draw_seed(rng: RandomState) -> int:
+def draw_seed(rng: Generator) -> int:
     """Draw the seed of what is drawn block by block."""
-    return int(rng.randint(2**31 - 1))
+    return int(rng.integers(2**31 - 1))
 
 
-def random_rows(rows: RowSource, n_components: int, rng: RandomState) -> Array:
+def random_rows(rows: RowSource, n_components: int, rng: Generator) -> Array:
     """Draw K rows by weight, distinct in value if the first 20 K rows drawn hold so many values."""
     candidates = rows.draw_in_order(N_LOTS * n_components, draw_seed(rng))
     seen: set[bytes] = set()
@@ -96,15 +96,13 @@ def kmeans_start(
     return FoundStart(point.at(params), result.bounds[-1])
 
 
-def kmeans_plusplus(
-    family: AnyFamily, rows: RowSource, n_components: int, rng: RandomState
-) -> Array:
+def kmeans_plusplus(family: AnyFamily, rows: RowSource, n_components: int, rng: Generator) -> Array:
     """Draw K rows far apart, each the best of 2 + log K candidates, as scikit-learn does."""
     weights = rows.sampling_weights()
     n_trials = 2 + int(np.log(n_components))
     closest = np.full(rows.n_rows, np.inf, dtype=np.float32)
     centres = np.empty((n_components, rows.n_features))
-    centres[0] = rows.take(_draw(weights, None, 1, rng))[0]
+    centres[0] = rows.take(draw_by_weight(weights, 1, rng))[0]
 
     def losses(candidates: Array, block: Block) -> Array:
         loss = np.minimum(family.distances(block, candidates), _LARGEST_LOSS)
@@ -120,18 +118,9 @@ def kmeans_plusplus(
 
     for k in range(1, n_components):
         rows.for_each(partial(move_closer, centres[k - 1 : k]))
-        candidates = rows.take(_draw(weights, closest, n_trials, rng))
+        by_loss = weights * closest
+        drawn = draw_by_weight(by_loss if by_loss.any() else weights, n_trials, rng)
+        candidates = rows.take(drawn)
         totals = rows.map_reduce(partial(potentials, candidates))
         centres[k] = candidates[int(np.argmin(totals))]
     return centres
-
-
-def _draw(weights: Array, loss: Array | None, size: int, rng: RandomState) -> Array:
-    """Draw row numbers in proportion to weights times loss, or to weights if no loss is left."""
-    cumulative = weights.astype(np.float64)
-    if loss is not None and (loss[weights > 0] > 0).any():
-        cumulative *= loss
-    np.cumsum(cumulative, out=cumulative)
-    drawn = rng.uniform(size=size) * cumulative[-1]
-    rows: Array = np.searchsorted(cumulative, drawn, side="right")
-    return np.minimum(rows, len(weights) - 1)

@@ -22,7 +22,7 @@ from ..families.merging import OtherRows, merge_greedily
 from ..families.params import Components
 from ..families.statistics import Statistics
 from ..rows.sources import RowSource
-from .sample import FoundStart, FreePoint, LabelledSample, Sample
+from .sample import FoundStart, FreePoint, LabelledSample, Sample, draw_by_weight
 
 # First seeds for each component. With 4, all of 100 clusters of embeddings were found (adjusted
 # Rand index 1.000); 2 and 8 ended slightly lower (.998, .997).
@@ -338,16 +338,6 @@ class _SeedPoint(FreePoint):
         else:  # no seed helps
             after = old
         return replace(self, mixture=after.mixture, params=after.params)
-
-
-def draw_by_weight(weights: Array, size: int, rng: np.random.Generator) -> Array:
-    """Draw the numbers of at most `size` rows by weight, without replacement."""
-    keys = np.full(len(weights), np.inf)
-    drawable = weights > 0
-    with np.errstate(over="ignore"):  # of rows that are next to never drawn
-        keys[drawable] = rng.exponential(size=int(drawable.sum())) / weights[drawable]
-    size = min(size, int(drawable.sum()))
-    return np.sort(np.argpartition(keys, size - 1)[:size])
 
 
 def _relative_squares(excess: Array) -> Array:

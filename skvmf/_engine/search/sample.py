@@ -118,6 +118,19 @@ class Sample:
         return result.point.maximize(result.stats, self.rows), result.bounds[-1]
 
 
+def draw_by_weight(weights: Array, size: int, rng: np.random.Generator) -> Array:
+    """Draw the numbers of at most `size` rows by weight, without replacement.
+
+    As sources of rows do: each has a key, Exp(1) over its weight, and the smallest win.
+    """
+    drawable = np.flatnonzero(weights > 0)
+    with np.errstate(over="ignore"):  # of rows that are next to never drawn
+        keys = rng.exponential(size=len(drawable)) / weights[drawable]
+    if size >= len(drawable):
+        return drawable
+    return drawable[np.sort(np.argpartition(keys, size - 1)[:size])]
+
+
 @dataclass(frozen=True)
 class FoundStart:
     """Components found on a sample, and their bound there."""

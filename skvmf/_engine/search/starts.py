@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
@@ -68,7 +68,7 @@ class Start(ABC):
 
     @abstractmethod
     def partition(
-        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
         """Return a first partition of the rows, without missing values."""
 
@@ -86,7 +86,7 @@ class Start(ABC):
         return "k-means", detail, KMEANS_MAX_ITER
 
     def first(
-        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration = ignore
+        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration = ignore
     ) -> Point:
         """Return where a fit begins, with a prior that is centred on a first partition."""
         rows = imputed(rows)
@@ -120,7 +120,7 @@ class Start(ABC):
     # What all may look for: clusters of a sample.
 
     def search(
-        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> FoundStart:
         """Return the components that k-means finds on a sample."""
         seed = 0  # where all rows are drawn, any will do
@@ -132,7 +132,7 @@ class Start(ABC):
         self,
         family: AnyFamily,
         sample: Sample,
-        rng: RandomState,
+        rng: Generator,
         watch: OnIteration = ignore,
         n_steps: int = KMEANS_MAX_ITER,
     ) -> FoundStart:
@@ -167,7 +167,7 @@ class Start(ABC):
         rows: RowSource,
         centres: Array,
         free: Array,
-        rng: RandomState,
+        rng: Generator,
         watch: OnIteration = ignore,
     ) -> Array:
         """Return centres, those that are free at clusters which are not next to the others."""
@@ -184,7 +184,7 @@ class Random(Start):
     """Rows get components at random."""
 
     def partition(
-        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
         anywhere = _anywhere(rows, self.n_components)
         assign = partial(assign_randomly, draw_seed(rng), self.n_components)
@@ -195,7 +195,7 @@ class RandomRows(Start):
     """Distinct rows as means, with equal weights and the spread of all rows."""
 
     def partition(
-        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
         centres = random_rows(rows, self.n_components, rng)
         return Partition(*nearest_partition(mixture.family, rows, centres), centres)
@@ -212,7 +212,7 @@ class GivenMeans(Start):
     given = True
 
     def partition(
-        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
         anywhere = _anywhere(rows, self.n_components)
         nearest = nearest_partition(mixture.family, rows, self.means, about=anywhere)
@@ -230,7 +230,7 @@ class GivenPartition(Start):
     given = True
 
     def partition(
-        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
         assert self.assign is not None
         anywhere = _anywhere(rows, self.n_components)
@@ -241,7 +241,7 @@ class KMeans(Start):
     """Clusters of a sample, by k-means."""
 
     def partition(
-        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
         found = self.search(mixture, rows, rng, watch)
         return Partition(*found.partition(mixture.family, rows))
@@ -254,7 +254,7 @@ class KMeansPlusPlus(KMeans):
         self,
         family: AnyFamily,
         sample: Sample,
-        rng: RandomState,
+        rng: Generator,
         watch: OnIteration = ignore,
         n_steps: int = 0,
     ) -> FoundStart:
@@ -273,7 +273,7 @@ class Merging(KMeans):
         return "Merging", f"{sample} of {n_rows} rows, {first} components merged into {K}", None
 
     def search(
-        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> FoundStart:
         K = self.n_components
         family = mixture.family
@@ -282,7 +282,7 @@ class Merging(KMeans):
         single = n_products >= _SINGLE_PRECISION_PRODUCTS
         sample = self.sample(rows, draw_seed(rng), width, single)
         merging = MergingStart(family.proposal(), sample, K, watch, mixture.background)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
+        seeds = [draw_seed(rng) for _ in range(self.n_init)]
         starts = [merging.run(np.random.default_rng(seed)) for seed in seeds]
         if len(mixture.background) == 0 and has_copies(sample, K):
             starts += [self.kmeans(family, sample, rng) for _ in seeds]
@@ -301,7 +301,7 @@ class _ByClass(Start):
         return cls(start.n_components, other=start)
 
     def partition(
-        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
         assert self.other is not None
         known, middles, free = self.class_means(mixture, rows)
