@@ -28,13 +28,20 @@ COLOURS = [
     *("#cbc7c2", "#d9d3ca", "#e6d9c6", "#f2dfb9"),
     *("#f6e9c6", "#e6ecd0", "#d8e7dc", "#d6e3ec", "#dcd9ea"),
 ]
+ROOMS = {
+    "fit": "EM from every start: knows starts and the loop, and no formula",
+    "search": "where a fit begins: knows mixtures and samples, and no checkpoints",
+    "em": "what a fit repeats: knows families by their contract",
+    "families": "what a component is: knows blocks of rows, and no loop",
+    "rows": "what is read: knows arrays, threads and workers, and no model",
+}
 INK, GREY, RED = "#3b3a38", "#8a8178", "#b5533c"
 
 # One EM step: the position of a box, its colour, what happens there and which class does it.
 STEP = [
     (0, 21, 0, "read rows in blocks", "RowSource"),
     (27, 21, 3, "score each component", "Family.scores"),
-    (54, 21, 5, "assign rows: E-step", "FenchelYoungPosterior"),
+    (54, 21, 5, "assign rows: E-step", "Point.assign"),
     (81, 21, 3, "sum statistics", "Family.moments"),
     (81, 4, 4, "move components: M-step", "Update"),
     (54, 4, 6, "estimate weights", "ModifiedDirichlet"),
@@ -51,11 +58,16 @@ PASSED = [
 ]
 
 
+def contract(number):
+    """Return the layers of one of import-linter's contracts, the highest first."""
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    return tools["importlinter"]["contracts"][number]["layers"]
+
+
 def layers():
     """Return, per layer, the files of each folder by the folder's path in the package."""
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
-    named = tools["importlinter"]["contracts"][0]["layers"]
-    return [folders(sorted(names.split(" | "), reverse=True)) for names in reversed(named)]
+    named = reversed(contract(0))
+    return [folders(sorted(names.split(" | "), reverse=True)) for names in named]
 
 
 def folders(names):
@@ -122,6 +134,26 @@ def draw_files(axes, y, folder, line):
         x += 0.72 * len(word) + 1.9
 
 
+def draw_rooms():
+    """Return a figure of the engine: a column of rooms, each of which imports from lower ones."""
+    names = contract(1)
+    plan = [lines_of(folders([f"_engine/{name}"])) for name in names]
+    heights = [2.5 * len(lines) + 5.5 for lines in plan]
+    figure, axes = blank(sum(heights) + 2.5 * (len(names) - 1) + 1)
+    top = sum(heights) + 2.5 * (len(names) - 1)
+    for i, (name, lines, height) in enumerate(zip(names, plan, heights, strict=True)):
+        axes.fill_between([0, 100], top - height, top, color=COLOURS[3 + i], lw=0)
+        axes.text(2, top - 2, name, weight="bold", va="center", color=RED, size=11)
+        axes.text(16, top - 2, ROOMS[name], va="center", color=INK, style="italic")
+        for j, (_, line) in enumerate(lines):
+            draw_files(axes, top - 5 - 2.5 * j, "", line)
+        top -= height + 2.5
+        if i + 1 < len(names):
+            arrow = {"arrowstyle": "->", "color": RED}
+            axes.annotate("", (50, top), (50, top + 2.5), arrowprops=arrow)
+    return figure
+
+
 def draw_step():
     """Return a figure of one EM step: what happens, in which class, and what it passes on."""
     figure, axes = blank(32)
@@ -146,8 +178,11 @@ def blank(height):
     return figure, axes
 
 
+DRAWINGS = {"layers": draw_layers, "rooms": draw_rooms, "em_step": draw_step}
+
+
 def write(folder):
     """Write the diagrams and the list of files to a folder."""
-    for name, draw in [("layers", draw_layers), ("em_step", draw_step)]:
+    for name, draw in DRAWINGS.items():
         draw().savefig(folder / f"{name}.svg", metadata={"Date": None})
     (folder / "files.rst").write_text(file_list(), encoding="utf-8")
