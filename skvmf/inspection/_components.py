@@ -58,7 +58,7 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> Point:
     weights, background = mixture.weights_, NO_BACKGROUND
     if isinstance(mixture, BaseMixture):
         fitted = mixture.__vector_model__().fitted
-        weights, background = fitted.params.weights, fitted.background
+        weights, background = fitted.params.weights, fitted.background.with_units(None)
     return Point(Mixture.plain(family, background), Params.first(weights, components))
 
 
@@ -161,7 +161,8 @@ def _log_affinities(fitted: Point, i: int, others: Array) -> Array:
 
 def log_densities(fitted: Point, X: Array) -> Array:
     ones = np.ones(len(X))
-    return fitted.scores(DenseBlock(X, ones, ones, 0)).log_density()
+    block = DenseBlock(X, ones, ones, 0)
+    return fitted.scores(block).log_density() - fitted.family.log_units(block)
 
 
 def log_joint(fitted: Point, X: Array) -> Array:

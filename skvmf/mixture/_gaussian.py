@@ -259,10 +259,12 @@ class BaseEllipticalMixture(BaseMixture):
 
     def _family_on(self, rows: RowSource, weight_seen: float) -> Any:
         refuse_overflow(rows.largest, "The data holds")
-        return self._family(rows.n_features, rows.mean_variance() or 1.0)
+        variances = rows.variances()
+        family = self._family(rows.n_features, float(variances.mean()) or 1.0)
+        return family.with_units(variances)
 
     def _background_on(self, rows: RowSource, family: Any) -> Background:
-        return Background.around(rows, float(self.reg_covar), family.scale)
+        return Background.around(rows, family)
 
     def _first_means(self, means: Array) -> Array:
         refuse_overflow(np.abs(means).max(), "means_init holds")

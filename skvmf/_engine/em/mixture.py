@@ -56,6 +56,14 @@ class Mixture:
         """Return a mixture with softmax responsibilities and no prior; its weights stay."""
         return cls(family, fixed_weights=True, background=background)
 
+    def in_units(self) -> "Mixture":
+        """Return the mixture for rows whose features are divided by the family's units."""
+        units = self.family.units
+        if units is None:
+            return self
+        background = self.background.in_units(units)
+        return replace(self, family=self.family.in_units(), background=background)
+
     def new_weights(self, counts: Array, weights: Array) -> Array:
         """Return weights at the mode of their posterior, or the old ones if they are fixed.
 
@@ -210,7 +218,7 @@ class Point:
         scores = self.scores(block)
         values = SOFTMAX.values(scores, self.params.weights)
         block.buffers.release("products", scores.products)
-        return values
+        return values - self.family.log_units(block)
 
     def _known_rows(self, block: Block) -> tuple[Array, Array]:
         """Return the rows of a block whose components are known and have not left, and those."""
@@ -238,7 +246,8 @@ class Point:
         own = assigned.of_components(params.n_components)
         moments = self.family.moments(block, own, params.components, assigned.scores.cache)
         block.buffers.release("products", assigned.scores.products)
-        value = weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
+        public_values = np.maximum(values - self.family.log_units(block), LEAST)
+        value = weighted_sum(block.weights, public_values)
         # An empty component is moved to none of these: rows that do not count, and known ones.
         values[block.weights == 0] = np.inf
         if self.mixture.known is not None:
@@ -341,6 +350,8 @@ class Point:
     def continued_as(self, mixture: Mixture) -> "Point":
         """Return where a fit of a mixture begins that continues the fit which ended here."""
         family = self.family.continued_by(mixture.family)
+        background = mixture.background.with_units(family.units)
+        mixture = replace(mixture, background=background)
         components = family.adapted(self.params.components)
         weights = mixture.background.weights_after(self.params)
         params = Params.first(weights, components).pruned()

@@ -141,7 +141,8 @@ def _evaluation_of(fitted: Point, block: Block) -> Array:
     block.buffers.release("logs", logs)
     block.buffers.release("products", assigned.scores.products)
     if fitted.mixture.posterior == SOFTMAX:  # its values are the log-densities
-        return np.append(_sums(block, assigned.values), entropy)
+        values = assigned.values - fitted.family.log_units(block)
+        return np.append(_sums(block, values), entropy)
     return np.append(_log_likelihood_of(fitted, block), entropy)
 
 

@@ -24,11 +24,13 @@ class Background:
 
     `log_densities` holds the log-density, also at rows outside the box: they are no less outlying
     than those inside. It is empty if there is no background. `bounds` (2, d) are the least and the
-    largest corner of the box; None is the sphere.
+    largest corner of the box; None is the sphere. The density is that of features in `units` (d,),
+    as is that of the components (`Family.units`).
     """
 
     log_densities: tuple[float, ...] = ()
     bounds: Array | None = None
+    units: Array | None = None
 
     @classmethod
     def on_sphere(cls, dim: int) -> "Background":
@@ -36,20 +38,40 @@ class Background:
         return cls((-float(vmf.log_sphere_area(dim)),))
 
     @classmethod
-    def in_box(cls, bounds: Array) -> "Background":
-        """Return the uniform distribution between two corners (2, d)."""
-        return cls((-float(np.log(bounds[1] - bounds[0]).sum()),), bounds)
+    def in_box(cls, bounds: Array, units: Array | None = None) -> "Background":
+        """Return the uniform distribution between two corners (2, d), its density in units (d,)."""
+        background = cls((0.0,), bounds, units)
+        return replace(background, log_densities=(-float(background.log_widths.sum()),))
 
     @classmethod
-    def around(cls, rows: RowSource, reg_covar: float, scale: float) -> "Background":
-        """Return the uniform distribution in the box around rows of a mean variance `scale`."""
+    def around(cls, rows: RowSource, family: Any) -> "Background":
+        """Return the uniform distribution in the box around rows of a family."""
         low, high = rows.extent(slice(None))
         largest = np.maximum(np.abs(low), np.abs(high))
         # So wide that constant features leave the box a volume: as if of the least variance.
-        least_variance = max(reg_covar, 1e-12 * scale)
-        narrowest = np.maximum(np.sqrt(12 * least_variance), 16 * np.spacing(largest))
+        variances = family.scale
+        if family.units is not None and not family.divided:
+            variances = family.units**2
+        least_variances = np.maximum(family.regularization, 1e-12 * variances)
+        narrowest = np.maximum(np.sqrt(12 * least_variances), 16 * np.spacing(largest))
         missing = np.maximum(narrowest - (high - low), 0)
-        return cls.in_box(np.array([low - missing / 2, high + missing / 2]))
+        bounds = np.array([low - missing / 2, high + missing / 2])
+        return cls.in_box(bounds, None if family.divided else family.units)
+
+    @property
+    def log_widths(self) -> Array:
+        """Logarithms of the widths of the box (d,), in the units of its density."""
+        assert self.bounds is not None
+        widths = self.bounds[1] - self.bounds[0]
+        return np.log(widths if self.units is None else widths / self.units)
+
+    def in_units(self, units: Array) -> "Background":
+        """Return the background of rows whose features are divided by units (d,)."""
+        return self if self.bounds is None else self.in_box(self.bounds / units)
+
+    def with_units(self, units: Array | None) -> "Background":
+        """Return the background with its density in other units (d,)."""
+        return self if self.bounds is None else self.in_box(self.bounds, units)
 
     def __len__(self) -> int:
         return len(self.log_densities)
@@ -60,8 +82,7 @@ class Background:
             return scores
         values = np.zeros((len(scores.products), len(self)), dtype=scores.products.dtype)
         if self.bounds is not None and block.missing is not None:  # these are integrated out
-            widths = np.log(self.bounds[1] - self.bounds[0])
-            values += np.dot(np.isnan(block.X), widths)[:, None]
+            values += np.dot(np.isnan(block.X), self.log_widths)[:, None]
         bias = np.append(scores.bias, self.log_densities)
         return replace(scores, products=np.hstack([scores.products, values]), bias=bias)
 

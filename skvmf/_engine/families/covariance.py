@@ -82,16 +82,29 @@ class CovarianceType(ABC):
         How other features depend on this one stays, and what is left of them.
         """
 
-    def components(self, means: Array, covariances: Array) -> products.GaussianComponents:
-        """Derive all arrays from means (K, d) and covariances."""
+    def components(
+        self, means: Array, covariances: Array, units: Array | None = None
+    ) -> products.GaussianComponents:
+        """Derive all arrays from means (K, d) and covariances; log det in units (d,) if given.
+
+        So it has the same bits for features in other units: their roots are divided by as much.
+        """
         K, d = means.shape
         cholesky, centre = self.cholesky(covariances), means.mean(axis=0)
         diagonals = self.variances(cholesky)
+        if units is not None:
+            diagonals = diagonals * units
         log_det = np.broadcast_to(d // diagonals.shape[-1] * np.log(diagonals).sum(axis=-1), K)
         with np.errstate(over="ignore", invalid="ignore"):  # inf and nan are not near
             spread = self.spread(cholesky, means - centre)
         origins = np.tile(centre, (K, 1)) if spread < products.MAX_COMMON_SPREAD else means
         return products.GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
+
+    def in_other_units(self, covariances: Array, units: Array) -> Array:
+        """Return covariances of features that are multiplied by units (d,)."""
+        if self.full:
+            return covariances * np.outer(units, units)
+        return covariances * units**2
 
     def identity(self, K: int, d: int) -> Array:
         return self.regularized(np.zeros(self.shape(K, d)), 1.0)
@@ -104,7 +117,7 @@ class CovarianceType(ABC):
         return 2 + 8 / d
 
     def regularized(self, covariances: Array, reg: float | Array) -> Array:
-        """Add a number to the diagonals, or one to each entry of the `variances`."""
+        """Add a number to the diagonals, or one for each feature or entry of the `variances`."""
         regularized = np.array(covariances)
         self.variances(regularized)[...] += reg
         return regularized

@@ -59,6 +59,9 @@ class Family(ABC, Generic[C]):
     unit_rows: ClassVar[bool] = False
     """Whether rows are scaled to unit length as they are read."""
 
+    units: Array | None = None
+    """Units (d,) of features that log-densities are taken in; None if they are the rows' own."""
+
     sparse_rows: ClassVar[bool] = False
     """Whether rows may be sparse. Then there is `widened`, as that of `VonMisesFisher`."""
 
@@ -95,6 +98,18 @@ class Family(ABC, Generic[C]):
     @abstractmethod
     def min_rows(self) -> int:
         """Return the number of rows that a component needs to be estimated from."""
+
+    def log_units(self, block: Any) -> Any:
+        """Return by how much log-densities of rows exceed those in the features' own units."""
+        return 0.0
+
+    def in_units(self) -> "AnyFamily":
+        """Return the family for rows whose features are divided by `units`."""
+        return self
+
+    def from_units(self, components: C) -> C:
+        """Return components of `in_units` as those of this family."""
+        return components
 
     def log_prior(self, components: C) -> float:
         """Return the log-density of the prior on the components; 0 without a prior."""

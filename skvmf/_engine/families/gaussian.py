@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -26,6 +26,10 @@ from .products import GaussianComponents, squared_distances
 from .responsibilities import Responsibilities, as_dense
 from .statistics import Statistics
 
+# Units have 24 digits of two: rounding of the sums that they are taken from, as by other weights of
+# the same ratio, changes none of them, and no bit of what a start does.
+UNIT_PRECISION = 2.0**24
+
 _EPS = float(np.finfo(np.float64).eps)
 _ADVICE = (
     "If a few rows lie far from all others, no reg_covar helps: leave them out, set "
@@ -46,10 +50,47 @@ class Elliptical(Family[Shape]):
     fixed_covariances: bool = False
     fixed_means: bool = False
     scale: float = 1.0  # mean variance of the features: that of components that have none yet
+    units: Array | None = None  # spread of each feature, (d,); None if it does not matter
+    divided: bool = False  # whether rows are divided by the units
 
     @property
     def type(self) -> CovarianceType:
         return COVARIANCE_TYPES[self.covariance_type]
+
+    def with_units(self, variances: Array) -> Self:
+        """Return the family for features of such variances (d,).
+
+        The best full, tied and diagonal covariances do not depend on the units of features, so
+        starts divide by their spread. Constant features stay as they are, and so do all where
+        covariances are spherical: there units matter.
+        """
+        if self.covariance_type == "spherical":
+            return self
+        mantissas, exponents = np.frexp(np.sqrt(np.where(variances > 0, variances, 1.0)))
+        mantissas = np.rint(mantissas * UNIT_PRECISION) / UNIT_PRECISION
+        return replace(self, units=np.ldexp(mantissas, exponents))
+
+    def in_units(self) -> Self:
+        if self.units is None:
+            return self
+        return replace(self, divided=True, scale=1.0)
+
+    def log_units(self, block: DenseBlock) -> Any:
+        if self.units is None or self.divided:
+            return 0.0
+        logs = np.log(self.units)
+        return logs.sum() if block.missing is None else ~np.isnan(block.X) @ logs
+
+    @property
+    def regularization(self) -> float | Array:
+        """What is added to the diagonals, in the units of the rows."""
+        if self.units is None or not self.divided:
+            return self.reg_covar
+        return self.reg_covar / self.units**2
+
+    @property
+    def _units_of_log_det(self) -> Array | None:
+        return None if self.divided else self.units
 
     @property
     def min_rows(self) -> int:
@@ -87,7 +128,7 @@ class Elliptical(Family[Shape]):
                 f"covariance_type is {fresh.covariance_type!r} now: set it back, or start from "
                 "scratch with a clone of the mixture."
             )
-        return fresh
+        return replace(fresh, units=self.units)  # in which the components' log-densities are
 
     def merge_cost(self, stats: Statistics, components: Shape, parts: Array) -> MergeCost:
         counts, means = stats.counts[parts], components.means[parts]
@@ -112,11 +153,19 @@ class Gaussian(Elliptical[GaussianComponents]):
         return self.type.draw(components.means, components.covariances, counts, rng)
 
     def components(self, means: Array, covariances: Array) -> GaussianComponents:
-        return self.type.components(means, covariances)
+        return self.type.components(means, covariances, self._units_of_log_det)
 
     def from_centres(self, centres: Array) -> GaussianComponents:
         """Return components at centres (K, d) with the data's scale."""
-        return self.components(centres, self.scale * self.type.identity(*centres.shape))
+        variances = self.scale if self._units_of_log_det is None else self._units_of_log_det**2
+        nothing = np.zeros(self.type.shape(*centres.shape))
+        return self.components(centres, self.type.regularized(nothing, variances))
+
+    def from_units(self, components: GaussianComponents) -> GaussianComponents:
+        if self.units is None:
+            return components
+        covariances = self.type.in_other_units(components.covariances, self.units)
+        return self.components(components.means * self.units, covariances)
 
     def chosen(self, components: GaussianComponents, numbers: Array) -> GaussianComponents:
         covariances = self.type.select(components.covariances, numbers)
@@ -129,7 +178,8 @@ class Gaussian(Elliptical[GaussianComponents]):
         if block.missing is None:
             products = self.type.scores(block.X, components)
         else:
-            products, normalizers = ObservedRows(self.type, block, components).scores()
+            rows = ObservedRows(self.type, block, components)
+            products, normalizers = rows.scores(self._units_of_log_det)
             products += normalizers
         return Scores(products, components.log_det - 0.5 * self.dim * np.log(2 * np.pi))
 
@@ -270,7 +320,7 @@ class Gaussian(Elliptical[GaussianComponents]):
         each = np.where(stats.counts > 0, stats.counts, 1.0)
         second = second / (stats.counts.sum() if kind.shared else per_component(each, second))
         estimate = kind.estimate(stats.counts, first, second)
-        covariances = kind.regularized(estimate, self.reg_covar)
+        covariances = kind.regularized(estimate, self.regularization)
         negligible = np.maximum(1e-6 * kind.variances(covariances), 1e-12 * kind.variances(old))
         inexact = self._rounding(stats) > negligible
         if kind.shared:
@@ -428,7 +478,15 @@ class ShrunkGaussian(Gaussian):
     def of(cls, family: Gaussian) -> "ShrunkGaussian":
         """Return the family with the n0 that its type of covariance asks for."""
         kind, n_pseudo = family.covariance_type, family.type.pseudo_rows(family.dim)
-        return cls(family.dim, kind, family.reg_covar, scale=family.scale, n_pseudo=n_pseudo)
+        return cls(
+            family.dim,
+            kind,
+            family.reg_covar,
+            scale=family.scale,
+            units=family.units,
+            divided=family.divided,
+            n_pseudo=n_pseudo,
+        )
 
     def affordable(self, n_rows: int, n_components: int) -> bool:
         """Return whether there are enough rows to estimate the components."""

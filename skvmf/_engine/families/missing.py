@@ -45,23 +45,28 @@ class ObservedRows:
             self._often = [slice(*pattern) for pattern in self._patterns[often, :2]]
             self._rest = np.ascontiguousarray(self._patterns[~often])
 
-    def scores(self) -> tuple[Array, Array]:
+    def scores(self, units: Array | None = None) -> tuple[Array, Array]:
         """Return minus half the squared distances of what is observed (n, K), and what they lack.
 
-        That is the log-normalizer of a normal density of the observed features less that of all.
+        That is the log-normalizer of a normal density of the observed features less that of all, in
+        units (d,) if they are given.
         """
         components = self._components
         scores, logs = np.empty((2, len(self._X), len(components)))
         if self._kind.full:
             kernels.full_scores(*self._arguments(self._rest), self._roots, scores, logs)
+            if units is not None:
+                logs += 2 * (self._mask @ np.log(units))[:, None]
             for rows in self._often:
                 seen, part, *_ = self._part(rows)
                 scores[rows] = full_scores(self._X[rows][:, seen], part)
                 logs[rows] = 2 * (components.log_det - part.log_det)
+                if units is not None:  # which the part's determinant lacks
+                    logs[rows] -= 2 * np.log(units[seen]).sum()
         else:
             scales = self._by_feature(components.cholesky)
             kernels.diagonal_scores(self._X, components.means, scales, scores)
-            logs = np.dot(self._mask, 2 * np.log(scales).T)
+            logs = np.dot(self._mask, 2 * np.log(scales if units is None else scales * units).T)
         lacking = 0.5 * (_LOG_2PI * self._n_missing[:, None] - self._as_given(logs))
         return self._as_given(scores), lacking
 

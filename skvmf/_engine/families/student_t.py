@@ -67,7 +67,8 @@ class StudentT(Elliptical[StudentTComponents]):
     def gaussian(self) -> Gaussian:
         """The family of rows that are weighted already."""
         fixed = self.fixed_covariances, self.fixed_means
-        return Gaussian(self.dim, self.covariance_type, self.reg_covar, *fixed, self.scale)
+        shape = self.dim, self.covariance_type, self.reg_covar
+        return Gaussian(*shape, *fixed, self.scale, self.units, self.divided)
 
     def n_parameters(self, n_components: int) -> int:
         n_dof = 0 if not self.estimated else 1 if self.tied else n_components
@@ -93,6 +94,10 @@ class StudentT(Elliptical[StudentTComponents]):
         """Return components at centres (K, d) that weight all rows alike, as Gaussian ones do."""
         return self._with_dof(self.gaussian.from_centres(centres), KNOWN_RANGE[1])
 
+    def from_units(self, components: StudentTComponents) -> StudentTComponents:
+        shapes = self.gaussian.from_units(components)
+        return self._with_dof(shapes, components.degrees_of_freedom)
+
     @property
     def component_axes(self) -> tuple[int | None, ...]:
         return *super().component_axes, 0, 0, 0
@@ -113,7 +118,8 @@ class StudentT(Elliptical[StudentTComponents]):
             latent = np.empty(products.shape)
             tail_scores(products, dof, self.dim, latent)
             return Scores(products, bias, cache=latent)
-        products, rest = ObservedRows(self.type, block, components).scores()
+        observed = ObservedRows(self.type, block, components)
+        products, rest = observed.scores(self._units_of_log_det)
         latent, n_missing = np.empty(products.shape), block.missing.n_missing
         for dim in self.dim - np.unique(n_missing):
             rows = n_missing == self.dim - dim
@@ -195,7 +201,7 @@ class StudentT(Elliptical[StudentTComponents]):
         """
 
         def alternative(rows: RowSource) -> tuple[Background, AnyFamily]:
-            return Background.around(rows, self.reg_covar, self.scale), self
+            return Background.around(rows, self), self
 
         return replace(self.gaussian.proposal(), alternative=alternative)
 
@@ -217,7 +223,8 @@ class StudentT(Elliptical[StudentTComponents]):
     def _held(self, components: StudentTComponents) -> Array:
         """Return the number of features whose scale is `reg_covar` rather than that of rows."""
         kind, d = self.type, self.dim
-        held = self.reg_covar * d * kind.sizes(kind.precisions(components.cholesky))
+        precisions = kind.variances(kind.precisions(components.cholesky))
+        held = np.atleast_1d(d * (self.regularization * precisions).mean(axis=-1))
         held = np.where(held > MIN_HELD, np.minimum(held, d), 0.0)
         return np.broadcast_to(0.0 if self.fixed_covariances else held, len(components))
 
@@ -248,8 +255,8 @@ class StudentT(Elliptical[StudentTComponents]):
             divisors, sums, kept = divisors.sum(), sums.sum(), np.array(False)
         factors = np.where(kept, 1.0, sums / np.where(kept, 1.0, divisors))
         factors = per_component(factors, shape.covariances)
-        scatter = factors * self.type.regularized(shape.covariances, -self.reg_covar)
-        covariances = self.type.regularized(scatter, self.reg_covar)
+        scatter = factors * self.type.regularized(shape.covariances, -self.regularization)
+        covariances = self.type.regularized(scatter, self.regularization)
         fresh = self.gaussian.components(shape.means, covariances)
         singular = np.isnan(fresh.log_det)
         if not singular.any():

@@ -251,11 +251,15 @@ class RowSource(ABC):
 
     def mean_variance(self) -> float:
         """Return the weighted variance of dense rows, the mean of all features; 0 if tiny."""
+        return float(np.mean(self.variances()))
+
+    def variances(self) -> Array:
+        """Return the weighted variance of each feature of dense rows, (d,); 0 if tiny."""
         sums = self.map_reduce(partial(_sums_about, self.first_row[0]))
         total = self.map_reduce(_observed_weights) if self.incomplete else self.total_weight
         first, second = sums / np.maximum(total, _LEAST_VARIANCE)
-        variance = float(np.mean(np.maximum(second - first**2, 0)))
-        return variance if variance > _LEAST_VARIANCE else 0.0
+        variances = second - first**2
+        return np.where(variances > _LEAST_VARIANCE, variances, 0.0)
 
     def extent(self, features: Any) -> tuple[Array, Array]:
         """Return the least and the largest values (m,) of features in the dense rows that count."""

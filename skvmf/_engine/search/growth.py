@@ -11,7 +11,7 @@ from ..families.merging import chance_gain
 from ..families.params import Params
 from ..rows.blocks import Block
 from ..rows.sources import RowSource
-from .imputed import imputed
+from .imputed import divided, imputed
 from .overseeding import MIN_ROUND_GAIN
 from .sample import FreePoint, Sample
 from .starts import Start
@@ -29,15 +29,19 @@ def grown(
     start: Start, mixture: Mixture, fitted: Point, rows: RowSource, rng: np.random.Generator
 ) -> Point:
     """Return a fit with more components: the old ones, and average ones where no old one is."""
-    rows, K = imputed(rows), start.n_components
-    old = fitted.centres
+    K = start.n_components
+    units = fitted.family.units
+    rows = divided(rows, units)
+    old = fitted.centres if units is None else fitted.centres / units
+    mixture = mixture.in_units()
     centres, new = np.resize(old, (K, old.shape[1])), np.arange(K) >= len(old)
     free = new
     if mixture.known is not None:
-        _, means, unknown = start.class_means(mixture, rows)
+        _, means, unknown = start.class_means(mixture, imputed(rows))
         centres[new], free = means[new], new & unknown
     centres = start.completed(mixture, rows, centres, free, rng)
-    return _extended(start.n_components, mixture, fitted, centres[new])
+    added = centres[new] if units is None else centres[new] * units
+    return _extended(start.n_components, mixture, fitted, added)
 
 
 def _extended(K: int, mixture: Mixture, fitted: Point, centres: Array) -> Point:

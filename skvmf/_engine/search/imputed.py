@@ -1,4 +1,4 @@
-"""Rows whose missing values are filled, as starts see them."""
+"""Rows as starts see them: features in units of their spread, missing values filled."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +10,7 @@ import numpy as np
 from ..._typing import Array
 from ..em.predictions import conditional_means
 from ..families.gaussian import Gaussian
-from ..rows.blocks import DenseBlock
+from ..rows.blocks import DenseBlock, Missing
 from ..rows.sources import Part, RowSource, make_rows
 from .sample import FreePoint, Sample
 
@@ -22,10 +22,15 @@ MAX_FULL_DIM = 100
 N_SAMPLED = 10_000
 N_STEPS = 20
 
+# The share of the rows without missing values from which they alone are looked at; and how many
+# there are for each component where they are looked at beside filled ones.
+MIN_WHOLE_SHARE = 0.5
+MIN_WHOLE_ROWS = 8
+
 # The share of the mean variance that each feature has in addition, so that none is constant.
 MIN_VARIANCE_SHARE = 1e-6
 
-Fill = Callable[[DenseBlock], Array]  # returns rows without missing values
+Change = Callable[[DenseBlock], DenseBlock]
 
 
 def imputed(rows: RowSource, centre: Array | float = 0.0) -> RowSource:
@@ -47,43 +52,82 @@ def imputed(rows: RowSource, centre: Array | float = 0.0) -> RowSource:
     sample = Sample(rows.subset(numbers, weights, width=1))
     normal, _ = sample.em(FreePoint.of(family, np.ones(1), middle), N_STEPS)
     limit = float(np.abs(extent).max())  # of rows with a weight
-    return ImputedRows(rows, partial(conditional_means, normal, limit))
+    return ChangedRows(rows, partial(_fill, partial(conditional_means, normal, limit)))
 
 
-class ImputedRows(RowSource):
-    """Rows of a source, their missing values filled."""
+def filled_by(point: Any, rows: RowSource) -> RowSource:
+    """Return rows without missing values: filled by their conditional means under components."""
+    low, high = rows.extent(slice(None))
+    limit = float(np.maximum(np.abs(low), np.abs(high)).max())
+    return ChangedRows(rows, partial(_fill, partial(conditional_means, point, limit)))
 
-    def __init__(self, rows: RowSource, fill: Fill) -> None:
-        self._rows, self._fill = rows, fill
-        self.n_rows, self.n_features, self.dtype = rows.n_rows, rows.n_features, rows.dtype
-        self.weight_unit, self.largest = rows.weight_unit, rows.largest
+
+def whole_rows(rows: RowSource, size: int) -> tuple[RowSource | None, float]:
+    """Return the rows without missing values of a sample, if any, and their share of the weight."""
+    numbers, weights = rows.draw(min(round(size / MIN_WHOLE_SHARE), rows.n_rows), 0)
+    values = rows.take(numbers)
+    whole = ~np.isnan(values).any(axis=1)
+    if not whole.any():
+        return None, 0.0
+    sample = make_rows(values[whole].astype(rows.dtype), None, unit=False)
+    share = float(weights[whole].sum() / weights.sum())
+    return sample.subset(np.arange(sample.n_rows), weights[whole], width=1), share
+
+
+class ChangedRows(RowSource):
+    """Rows of a source whose values a function of a block changes, without missing values."""
+
+    def __init__(self, rows: RowSource, change: Change, incomplete: bool = False) -> None:
+        self._rows = rows
+        self._change = change
+        self.n_rows = rows.n_rows
+        self.n_features = rows.n_features
+        self.dtype = rows.dtype
+        self.weight_unit = rows.weight_unit
+        self.largest = rows.largest
+        self.incomplete = incomplete
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        return self._rows.map_reduce(partial(_of_filled, self._fill, function))
+        return self._rows.map_reduce(partial(_of_changed, self._change, function))
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
         return self._rows.map_reduce_weights(function)
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
-        self._rows.for_each(lambda block, span: function(_filled(self._fill, block), span))
+        self._rows.for_each(lambda block, span: function(self._change(block), span))
 
     def sampling_weights(self) -> Array:
         return self._rows.sampling_weights()
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
-        rows = make_rows(self.take(indices).astype(self.dtype), None, unit=False)
+        values = self.take(indices).astype(self.dtype)
+        rows = make_rows(values, None, unit=False, missing=self.incomplete)
         return rows.subset(np.arange(len(indices)), weights, width, single)
 
     def take(self, indices: Array) -> Array:
         rows = make_rows(self._rows.take(indices), None, unit=False, missing=True)
-        return rows.per_row(self._fill, np.float64, self.n_features)
+        return rows.per_row(lambda block: self._change(block).X, np.float64, self.n_features)
 
 
-def _of_filled(fill: Fill, function: Callable[[Any], Part], block: Any) -> Part:
-    return function(_filled(fill, block))
+def divided(rows: RowSource, units: Array | None) -> RowSource:
+    """Return rows whose features are divided by units (d,), if they matter."""
+    if units is None:
+        return rows
+    return ChangedRows(rows, partial(_divide, units), incomplete=rows.incomplete)
 
 
-def _filled(fill: Fill, block: DenseBlock) -> DenseBlock:
+def _divide(units: Array, block: DenseBlock) -> DenseBlock:
+    X = (block.X / units).astype(block.X.dtype, copy=False)
+    if block.missing is None:
+        return replace(block, X=X, copied=False)
+    return replace(block, X=X, copied=False, missing=Missing.of(X, block.buffers))
+
+
+def _fill(values: Callable[[DenseBlock], Array], block: DenseBlock) -> DenseBlock:
     if block.missing is None:
         return block
-    return replace(block, X=fill(block), missing=None, copied=False)
+    return replace(block, X=values(block), missing=None, copied=False)
+
+
+def _of_changed(change: Change, function: Callable[[Any], Part], block: Any) -> Part:
+    return function(change(block))

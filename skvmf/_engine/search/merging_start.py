@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..em.loop import OnIteration, ignore
-from ..em.mixture import Point
+from ..em.mixture import Mixture, Point
 from ..em.truncated import near_groups
 from ..families.background import NO_BACKGROUND, Background
 from ..families.family import Proposal
@@ -58,7 +58,7 @@ class MergingStart:
             if outlier_weight > 0:
                 start = near._with_outliers(start, outlier_weight)
             if family is not None:
-                start = start.rescored(family, self.sample, RESCORING_STEPS)
+                start = start.rescored(Mixture.plain(family), self.sample, RESCORING_STEPS)
             starts.append(start)
         return max(starts, key=lambda start: start.bound)
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..._typing import Array
 from ..em.loop import run_em
 from ..em.mixture import Mixture, Point
-from ..families.background import NO_BACKGROUND, Background
+from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
 from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
@@ -138,6 +138,7 @@ class FoundStart:
     point: Point
     bound: float
     labels: Array | None = None  # of the sample, if they are known
+    after: Point | None = None  # where some steps of EM lead from here, if they were taken
 
     def partition(self, family: AnyFamily, rows: RowSource) -> tuple[Statistics, Components]:
         """Return `partition_statistics` of a family for these responsibilities for rows.
@@ -152,10 +153,15 @@ class FoundStart:
         sums = partition_statistics(family, rows, centres, assignment(self.point))
         return sums if sums[0].counts.any() else nearest_partition(family, rows, centres)
 
-    def rescored(self, family: AnyFamily, sample: Sample, n_steps: int) -> "FoundStart":
-        """Return the start with the bound that components of a family reach from it on a sample."""
+    def rescored(self, mixture: Mixture, sample: Sample, n_steps: int) -> "FoundStart":
+        """Return the start with the bound that a mixture's components reach from it on a sample."""
+        family, background = mixture.family, mixture.background
         stats, origins = self.partition(family, sample.rows)
         weights = stats.counts / stats.counts.sum()
-        first = FreePoint.of(family, weights, family.initial(stats, origins))
-        _, bound = sample.em(first, n_steps)
-        return replace(self, bound=bound)
+        of_background = self.point.params.background_weight
+        if len(background) > 0:
+            of_background = max(of_background, FIRST_WEIGHT)
+        weights = background.add_weight(weights, of_background)
+        first = FreePoint.of(family, weights, family.initial(stats, origins), background)
+        after, bound = sample.em(first, n_steps)
+        return replace(self, bound=bound, after=after)

@@ -18,7 +18,7 @@ from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
 from ..rows.sources import RowSource
-from .imputed import imputed
+from .imputed import MIN_WHOLE_ROWS, MIN_WHOLE_SHARE, divided, filled_by, imputed, whole_rows
 from .kmeans import (
     KMEANS_MAX_ITER,
     draw_seed,
@@ -88,17 +88,28 @@ class Start(ABC):
     def first(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration = ignore
     ) -> Point:
-        """Return where a fit begins, with a prior that is centred on a first partition."""
-        rows = imputed(rows)
-        start = self if mixture.known is None or self.given else _ByClass.of(self)
-        partition = start.partition(mixture, rows, rng, watch)
+        """Return where a fit begins, with a prior that is centred on a first partition.
+
+        What is looked for in units of the features' spread is the same in any units.
+        """
+        units = mixture.family.units
+        rows = divided(rows, units)
+        start = self if units is None else self.in_units(units)
+        if mixture.known is not None and not self.given:
+            start = _ByClass.of(start)
+        in_units = mixture.in_units()
+        partition = start.partition(in_units, rows, rng, watch)
         stats = partition.stats
-        family = mixture.family.with_prior_from(stats)
+        family = in_units.family.with_prior_from(stats)
         weights = self.weights if self.weights is not None else start.first_weights(stats)
         not_in_parts = 1 - stats.counts.sum() / stats.total
         of_background = min(max(not_in_parts, FIRST_WEIGHT), MAX_FIRST_WEIGHT)
         weights = mixture.background.add_weight(weights, of_background)
-        params = Params.first(weights, family.initial(stats, partition.about, partition.centres))
+        first = family.initial(stats, partition.about, partition.centres)
+        if units is not None:
+            family = mixture.family
+            first = family.from_units(first)
+        params = Params.first(weights, first)
         order = mixture.constraint.order(params.components)
         if mixture.known is not None and order is not None and (np.diff(order) < 0).any():
             raise ValueError(
@@ -117,12 +128,41 @@ class Start(ABC):
         """Return the same for some columns of the rows."""
         return self
 
+    def in_units(self, units: Array) -> Self:
+        """Return the same for rows whose features are divided by units (d,)."""
+        return self
+
     # What all may look for: clusters of a sample.
 
     def search(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> FoundStart:
-        """Return the components that k-means finds on a sample."""
+        """Return the components that are found on a sample of rows.
+
+        If values are missing, they are looked for among whole rows where these are most of them.
+        Else values are also filled under one normal distribution, and then again by the best
+        components so far. Which of them are the best, rows say as they are.
+        """
+        if not rows.incomplete:
+            return self.clusters(mixture, rows, rng, watch)
+        whole, share = whole_rows(rows, max(self.init_size, self.n_components))
+        if whole is not None and share >= MIN_WHOLE_SHARE:
+            return self.clusters(mixture, whole, rng, watch)
+        sample = self.sample(rows, draw_seed(rng), self.n_components)
+
+        def found_among(candidates: RowSource, watch: OnIteration = ignore) -> FoundStart:
+            found = self.clusters(mixture, candidates, rng, watch)
+            return found.rescored(mixture, sample, RESCORING_STEPS)
+
+        best = found_among(imputed(rows), watch)
+        if whole is not None and whole.n_rows >= MIN_WHOLE_ROWS * self.n_components:
+            best = max(best, found_among(whole), key=_bound)
+        return max(best, found_among(filled_by(best.after, rows)), key=_bound)
+
+    def clusters(
+        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
+    ) -> FoundStart:
+        """Return the components that k-means finds on a sample of rows without missing values."""
         seed = 0  # where all rows are drawn, any will do
         if rows.n_rows > max(self.init_size, self.n_components):
             seed = draw_seed(rng)
@@ -186,6 +226,7 @@ class Random(Start):
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
+        rows = imputed(rows)
         anywhere = _anywhere(rows, self.n_components)
         assign = partial(assign_randomly, draw_seed(rng), self.n_components)
         return Partition(*partition_statistics(mixture.family, rows, anywhere, assign))
@@ -197,6 +238,7 @@ class RandomRows(Start):
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
+        rows = imputed(rows)
         centres = random_rows(rows, self.n_components, rng)
         return Partition(*nearest_partition(mixture.family, rows, centres), centres)
 
@@ -214,12 +256,16 @@ class GivenMeans(Start):
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
+        rows = imputed(rows)
         anywhere = _anywhere(rows, self.n_components)
         nearest = nearest_partition(mixture.family, rows, self.means, about=anywhere)
         return Partition(*nearest, self.means)
 
     def in_columns(self, columns: Array) -> Self:
         return replace(self, means=self.means[:, columns])
+
+    def in_units(self, units: Array) -> Self:
+        return replace(self, means=self.means / units)
 
 
 @dataclass(frozen=True)
@@ -233,6 +279,7 @@ class GivenPartition(Start):
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
         assert self.assign is not None
+        rows = imputed(rows)
         anywhere = _anywhere(rows, self.n_components)
         return Partition(*partition_statistics(mixture.family, rows, anywhere, self.assign))
 
@@ -272,7 +319,7 @@ class Merging(KMeans):
         first = min(sample, SEEDS_PER_COMPONENT * K)
         return "Merging", f"{sample} of {n_rows} rows, {first} components merged into {K}", None
 
-    def search(
+    def clusters(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> FoundStart:
         K = self.n_components
@@ -286,8 +333,9 @@ class Merging(KMeans):
         starts = [merging.run(np.random.default_rng(seed)) for seed in seeds]
         if len(mixture.background) == 0 and has_copies(sample, K):
             starts += [self.kmeans(family, sample, rng) for _ in seeds]
-            starts = [start.rescored(family, sample, RESCORING_STEPS) for start in starts]
-        return max(starts, key=lambda start: start.bound)
+            plain = Mixture.plain(family)
+            starts = [start.rescored(plain, sample, RESCORING_STEPS) for start in starts]
+        return max(starts, key=_bound)
 
 
 @dataclass(frozen=True)
@@ -304,9 +352,15 @@ class _ByClass(Start):
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
         assert self.other is not None
-        known, middles, free = self.class_means(mixture, rows)
+        filled = imputed(rows)
+        known, middles, free = self.class_means(mixture, filled)
         middles = self.other.completed(mixture, rows, middles, free, rng, watch)
+        rows = filled
         return Partition(*nearest_partition(mixture.family, rows, middles, known=known))
+
+
+def _bound(start: FoundStart) -> float:
+    return start.bound
 
 
 def _anywhere(rows: RowSource, n_components: int) -> Array:
