@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvmf._engine.em.mixture import (ModifiedDirichlet)
+from skvmf._engine.em.mixture import ModifiedDirichlet
 
 
 @dataclass(frozen=True)
