@@ -119,6 +119,8 @@ def em_steps(model: Mixture, rows: RowSource, params: Params, n_steps: int) -> t
     for _ in range(n_steps):
         stats = model.expectation(params, rows)
         bound = model.lower_bound(stats, params)
+        if not stats.counts.any():  # rows so far off that they have no share in any component
+            break
         components, of_components = params.components, stats.first_components(params.n_components)
         if of_components.counts.any():  # else no component has rows
             components, _ = model.family.maximize(of_components, components)
