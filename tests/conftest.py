@@ -7,7 +7,7 @@ from pathlib import Path
 from time import sleep
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # threads beside other workers' wait for processors
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"} | os.environ
@@ -22,6 +22,7 @@ FULL_SIZE = "FULL_SIZE" in os.environ
 # The first call of a kernel compiles it: no deadline.
 settings.register_profile("skvmf", deadline=None, max_examples=100 if FULL_SIZE else 20)
 settings.load_profile("skvmf")
+FUZZ_FACTOR = int(os.environ.get("FUZZ_FACTOR", 8 if FULL_SIZE else 1))
 os.environ["MPLBACKEND"] = "Agg"  # figures are drawn to files, with or without a screen
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,6 +34,20 @@ QUICK = {  # folders and files here
     *("mixture/test_fixed.py", "mixture/test_messages.py", "mixture/test_relative_gmm.py"),
     *("mixture/test_sparse_gaussian.py", "mixture/test_starts.py", "mixture/test_transform.py"),
 }
+
+
+def fuzzing(n_cases):
+    """Return the settings of a test of hostile input: as many cases, times FUZZ_FACTOR.
+
+    They are the same ones every time unless that is set. Hypothesis shrinks a case that fails.
+    """
+    return settings(
+        max_examples=n_cases * FUZZ_FACTOR,
+        derandomize="FUZZ_FACTOR" not in os.environ,
+        database=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 def is_quick(path):

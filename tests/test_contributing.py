@@ -3,8 +3,10 @@
 import ast
 import itertools
 import re
+import subprocess
 import sys
 from inspect import isabstract
+from pathlib import Path
 from types import SimpleNamespace
 
 import mpmath as mp
@@ -278,6 +280,20 @@ def test_every_answer_of_the_exercise_is_a_file():
 def test_the_measures_themselves(page, function, source, expected):
     trees = {"mixture/_a.py": ast.parse(source)}
     assert getattr(page("measures"), function)(trees) == expected
+
+
+# The page on the first release.
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the sdist lacks the recipe and .github")
+def test_the_page_on_the_first_release_names_the_placeholders_that_are_left():
+    page, mark = PAGES / "first_release.rst", "PLACEHOLDER[-A-Z0-9]*"
+    others = [f":!{path.relative_to(ROOT)}" for path in (page, Path(__file__))]
+    command = ["git", "grep", "-oE", mark, "--", *others]
+    found = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.split()
+    steps = rf"^ +- ``(\S+)``: ``({mark})``"
+    named = re.findall(steps, page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {tuple(line.split(":")) for line in found} == set(named)
 
 
 def derived(base):

@@ -77,6 +77,18 @@ STUDENT_T = {
 }
 
 
+@st.composite
+def some_of(draw, options):
+    """Return few, half or most of the options.
+
+    Those of `st.fixed_dictionaries` would not shrink to the ones that matter: they are drawn by
+    their number among the rest.
+    """
+    eighths = draw(st.sampled_from([1, 2, 6]))
+    is_chosen = st.integers(0, 7).map(lambda number: number >= 8 - eighths)
+    return {name: draw(values) for name, values in options.items() if draw(is_chosen)}
+
+
 def fixed_among(*names):
     """Return a strategy for some of the names, often for none."""
     return st.one_of(st.just(()), st.lists(st.sampled_from(names), unique=True).map(tuple))
@@ -114,7 +126,9 @@ MIXTURES = {
 
 def parameters(options, n_components):
     """Return a strategy for some of the options; those left out have their defaults."""
-    return st.fixed_dictionaries({"n_components": n_components}, optional=options).map(compatible)
+    return st.builds(
+        lambda K, chosen: compatible({"n_components": K} | chosen), n_components, some_of(options)
+    )
 
 
 def data(*, scales, layouts, missing=(0.0,)):
@@ -224,7 +238,7 @@ def path_cases(draw):
     rows, gaps = draw(rows_for(name))
     return PathCase(
         estimator=name,
-        path=draw(st.fixed_dictionaries({}, optional=PATHS)),
+        path=draw(some_of(PATHS)),
         params=params | gaps,
         data=draw(rows),
         weights=draw(weights()),
@@ -262,7 +276,7 @@ def fisher_vector_cases(draw):
         mixture_params["covariance_type"] = "diag"
     lengths = st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any).map(tuple)
     return FisherVectorCase(
-        params=draw(st.fixed_dictionaries({}, optional=FISHER_VECTORS | {"gradients": gradients})),
+        params=draw(some_of(FISHER_VECTORS | {"gradients": gradients})),
         mixture=name,
         mixture_params=mixture_params,
         vectors=draw(data(scales=[1.0, 1.0, 1e-3, 1e3, 1e-30, 1e20], layouts=["C"])),
@@ -309,7 +323,7 @@ GRAMMAR = {
 def grammar_cases():
     return st.builds(
         GrammarCase,
-        params=st.fixed_dictionaries({}, optional=GRAMMAR),
+        params=some_of(GRAMMAR),
         sentences=st.builds(
             Sentences,
             st.integers(1, 8),
@@ -343,7 +357,7 @@ MEETING = {  # ordinary values: what meets here is strange enough
 def composition_cases(draw):
     name = draw(st.sampled_from(list(MIXTURES)))
     options = {k: v for k, v in MEETING.items() if k in MIXTURES[name]}
-    params = draw(st.fixed_dictionaries({}, optional=options))
+    params = draw(some_of(options))
     fixed = draw(MIXTURES[name].get("fixed", st.just(())))
     numbers = [n for n in ("weight_concentration_prior", "degrees_of_freedom") if n in options]
     by_component = draw(st.lists(st.sampled_from(numbers), unique=True).map(tuple))

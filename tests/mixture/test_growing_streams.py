@@ -138,3 +138,13 @@ def test_no_component_is_added_where_the_background_has_every_row(kind):
         mixture.partial_fit(scale * rng.normal(size=(19, 3)))
         assert mixture.n_components == 1
         assert mixture.weights_.sum() + mixture.background_weight_ == pytest.approx(1)
+
+
+def test_no_component_is_added_for_rows_that_have_no_share_in_any():
+    rng = np.random.default_rng(0)
+    mixture = SparseGaussianMixture(1, grow=5, reg_covar=1e-300, random_state=0)
+    mixture.partial_fit(np.ones((20, 2)))
+    mixture.partial_fit(1e9 * rng.normal(size=(20, 2)))
+    assert mixture.n_components == 1
+    assert np.isfinite(mixture.means_).all()
+    assert_array_equal(mixture.weights_, [1])

@@ -1,10 +1,9 @@
 """Hostile but legal numbers: what is finite stays finite, or is refused with a message.
 
-A longer run: SKVMF_FUZZ=2000 pytest tests/neural/test_fuzz.py
+A longer run: FUZZ_FACTOR=80 pytest tests/neural/test_fuzz.py
 """
 
 import copy
-import os
 import pickle
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -26,15 +25,10 @@ from skvmf.neural import (
     entmax,
 )
 
+from ..conftest import fuzzing
 from .checks import assert_same
 
-N_CASES = int(os.environ.get("SKVMF_FUZZ", "25"))
-fuzz = settings(
-    max_examples=N_CASES,
-    derandomize="SKVMF_FUZZ" not in os.environ,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+fuzz = fuzzing(25)
 DTYPES = st.sampled_from([torch.float32, torch.float64])
 ALPHAS = st.one_of(
     st.sampled_from([1.0, 1 + 1e-15, 1 + 1e-8, 4 / 3, 1.5, 2.0, 2 + 1e-9, 3.0, 50.0, 1e6]),

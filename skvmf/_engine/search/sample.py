@@ -37,6 +37,8 @@ class FreePoint(Point):
 
     def maximize(self, stats: Statistics, rows: RowSource) -> Self:
         """Return a better point, whose weights are the shares of the rows."""
+        if not stats.counts.any():  # rows so far off that they have no share in any component
+            return self
         components = self.components
         of_components = stats.first_components(self.n_components)
         if of_components.counts.any():  # else the background has every row
