@@ -30,7 +30,8 @@ from .._engine.families.params import Components, Params, as_dict
 from .._engine.families.statistics import Statistics
 from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
-from .._engine.rows.sources import READABLE, RowSource, make_rows
+from .._engine.rows.reading import READABLE
+from .._engine.rows.sources import RowSource, make_rows
 from .._engine.search.growth import grown, newcomer
 from .._engine.search.overseeding import MANY
 from .._engine.search.starts import Start, make_start
