@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeAlias
 
-import numpy as np
 from numpy.random import RandomState
 
 from ..._typing import Array
@@ -32,18 +31,16 @@ class Scores:
 
     def log_density(self) -> Array:
         """Return the log-density of each row under each component, (n, K)."""
-        products = self.products if self.slopes is None else self.products * self.slopes[:, None]
-        return products + self.bias
-
-
-# The contracts of the parts of a mixture, for whoever writes another.
+        if self.slopes is None:
+            return self.products + self.bias
+        return self.products * self.slopes[:, None] + self.bias
 
 
 class Family(ABC, Generic[C]):
     """The distribution of a component: density, sufficient statistics, and where fits start.
 
     K is the number of components, d that of features. A `block` is one of dense rows or,
-    where the family takes them, of sparse ones (`skvmf._engine.blocks`). No method
+    where the family takes them, of sparse ones (`skvmf._engine.rows.blocks`). No method
     changes the parameters of components without rows.
     """
 
@@ -73,9 +70,10 @@ class Family(ABC, Generic[C]):
         """Return what a block adds to the moments, about `origins(components)`.
 
         Responsibilities carry the weights of the rows and, where rows are scaled, the scales.
-        Moments add: those of all blocks together are the sum of those of each. `cache` is
-        that of the scores of the same block and components, to be used up; None where a
-        partition is given and nothing was scored.
+        Moments add: those of all blocks together are the sum of those of each. They are a plain
+        tuple; a family with many names them where it reads them, as `StudentTMoments` does.
+        `cache` is that of the scores of the same block and components, to be used up; None where
+        a partition is given and nothing was scored.
         """
 
     @abstractmethod
@@ -159,8 +157,8 @@ class Family(ABC, Generic[C]):
         """Return components with covariances, scale matrices or concentrations that are given."""
         raise NotImplementedError
 
-    def merge_cost(self, stats: Statistics, components: C, parts: Array) -> "MergeCost":
-        """Return what merging components `parts` (M,) costs: for starts by merging and paths."""
+    def merge_cost(self, stats: Statistics, components: C, numbers: Array) -> "MergeCost":
+        """Return what merging components, by `numbers` (M,), costs: for starts and for paths."""
         raise ValueError(
             f"{type(self).__name__} components cannot be merged: the family has no `merge_cost`."
         )
@@ -197,24 +195,8 @@ class Family(ABC, Generic[C]):
 AnyFamily: TypeAlias = Family[Any]  # for whoever hands components round
 
 
-def chosen_statistics(family: AnyFamily, stats: Statistics, numbers: Array) -> Statistics:
-    """Return the statistics of some components, by their numbers; -1 is one without rows."""
-    K, kept = stats.moments[0].shape[family.component_axes[0]], numbers >= 0
-
-    def choose(moment: Array, axis: int | None) -> Array:
-        if axis is None:
-            return moment
-        shape = [-1 if i == axis else 1 for i in range(moment.ndim)]
-        return np.take(moment, numbers, axis=axis) * kept.reshape(shape)
-
-    counts = np.append(choose(stats.counts[:K], 0), stats.counts[K:])
-    moments = tuple(map(choose, stats.moments, family.component_axes))
-    origins = None if stats.origins is None else stats.origins[numbers]
-    return replace(stats, counts=counts, moments=moments, origins=origins)
-
-
 class MergeCost(ABC):
-    """Parts of the rows, one per component, and the log-likelihood that a merge of two loses."""
+    """Clusters of rows, one per component, and the log-likelihood that a merge of two loses."""
 
     counts: Array
     """Numbers of rows (M,), positive."""
@@ -224,22 +206,22 @@ class MergeCost(ABC):
 
     @abstractmethod
     def points(self) -> Array:
-        """Return a point (M, p) for each part: those that lose little are near each other."""
+        """Return a point (M, p) for each cluster: those that lose little are near each other."""
 
     @abstractmethod
-    def losses(self, i: int, parts: Array | slice = slice(None)) -> Array:
-        """Return the log-likelihood that is lost where part i is merged with each, or with some.
+    def losses(self, i: int, clusters: Array | slice = slice(None)) -> Array:
+        """Return the log-likelihood that is lost where cluster i is merged with each, or some.
 
-        That is l_i + l_j - l_ij, if l_i is the log-likelihood of the rows of part i under the
+        That is l_i + l_j - l_ij, if l_i is the log-likelihood of the rows of cluster i under the
         component that fits them best.
         """
 
     @abstractmethod
     def merge(self, i: int, j: int) -> None:
-        """Add part j to part i; part j is not used any more."""
+        """Add cluster j to cluster i; cluster j is not used any more."""
 
     def log_likelihoods(self) -> Array:
-        """Return the log-likelihood l_i of each part, (M,), for starts with a background."""
+        """Return the log-likelihood l_i of each cluster, (M,), for starts with a background."""
         raise ValueError(
             f"Starts by merging with a background need {type(self).__name__}.log_likelihoods."
         )
@@ -265,8 +247,8 @@ class SeedFamily(Family[C]):
         """Return the largest value of the log-density of each component, (K,)."""
 
     @abstractmethod
-    def fit_parts(self, cost: Any, parts: Array) -> C:
-        """Return the components that fit some parts, by number, of the family's `merge_cost`."""
+    def fit_parts(self, cost: Any, clusters: Array) -> C:
+        """Return the components that fit some clusters, by number, of a `merge_cost`."""
 
 
 @dataclass(frozen=True)

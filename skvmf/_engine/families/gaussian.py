@@ -12,6 +12,7 @@ from ..._typing import Array
 from ..rows.blocks import DenseBlock
 from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
 from .family import AnyFamily, Family, MergeCost, Proposal, Scores, SeedFamily
+from .gaussian_products import GaussianComponents, squared_distances
 from .gradients import (
     Bags,
     Gradients,
@@ -20,9 +21,8 @@ from .gradients import (
     VectorResponsibilities,
     repeat_columns,
 )
-from .merging import EllipticalMergeCost, SphericalMergeCost
+from .merge_costs import EllipticalMergeCost, SphericalMergeCost
 from .missing import ObservedRows
-from .products import GaussianComponents, squared_distances
 from .responsibilities import Responsibilities, as_dense
 from .statistics import Statistics
 

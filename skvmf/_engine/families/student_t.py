@@ -22,8 +22,8 @@ from .background import Background
 from .covariance import per_component
 from .family import AnyFamily, Proposal, Scores
 from .gaussian import Elliptical, Gaussian
+from .gaussian_products import GaussianComponents
 from .missing import ObservedRows
-from .products import GaussianComponents
 from .responsibilities import DenseResponsibilities, Responsibilities, as_dense
 from .statistics import Statistics
 

@@ -25,10 +25,10 @@ from .gradients import (
     VectorResponsibilities,
     repeat_columns,
 )
-from .merging import DirectionMergeCost
-from .products import tall_dot
+from .merge_costs import DirectionMergeCost
 from .responsibilities import DenseResponsibilities, HardResponsibilities, Responsibilities
 from .statistics import Statistics
+from .tiles import tall_dot
 
 # Of positive responsibilities; below, visiting those alone is cheaper than a product.
 MIN_DENSITY_DENSE, MIN_DENSITY_SPARSE = 1 / 8, 1 / 32

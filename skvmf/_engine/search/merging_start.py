@@ -15,9 +15,10 @@ from ..em.truncated import near_groups
 from ..families.background import NO_BACKGROUND, Background
 from ..families.family import AnyFamily, Proposal
 from ..families.gaussian import ShrunkGaussian
+from ..families.gaussian_products import squared_distances
 from ..families.params import Params
-from ..families.products import squared_distances, tiles
 from ..families.responsibilities import as_dense
+from ..families.tiles import tiles
 from ..rows.blocks import Block, DenseBlock
 from ..rows.sources import RowSource
 from . import partitions

@@ -26,7 +26,8 @@ from ..em.posterior import FenchelYoungPosterior
 from ..em.truncated import TruncatedSteps
 from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
 from ..families.family import SeedFamily
-from ..families.merging import OtherRows, merge_greedily, nearest_points
+from ..families.merging import OtherRows, merge_greedily
+from ..families.neighbours import nearest_points
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
 from ..rows.blocks import Block

@@ -21,8 +21,8 @@ from ..em.loop import OnIteration, ignore
 from ..em.mixture import Mixture
 from ..families.family import AnyFamily
 from ..families.gaussian import ShrunkGaussian
+from ..families.gaussian_products import GaussianComponents
 from ..families.params import Params
-from ..families.products import GaussianComponents
 from ..families.responsibilities import as_dense
 from ..families.statistics import Statistics
 from ..rows.blocks import DenseBlock
