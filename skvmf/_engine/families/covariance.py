@@ -179,9 +179,7 @@ class CovarianceType(ABC):
 
     def _fractions(self, counts: Array) -> Array:
         """Return the fraction (K,) of each component in its covariance: 1 unless it is shared."""
-        if self.shared:
-            return counts / counts.sum()
-        return np.ones(len(counts))
+        return counts / counts.sum() if self.shared else np.ones(len(counts))
 
 
 class Full(CovarianceType):

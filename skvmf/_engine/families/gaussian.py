@@ -291,8 +291,7 @@ class DiagonalGradients(Gradients):
         n = len(bags[0]) - 1
         K, d = self._means.shape
         counts = np.empty((n, K))
-        first = np.empty((n, K, d))
-        second = np.empty((n, K, d))
+        first, second = np.empty((n, K, d)), np.empty((n, K, d))
         add = kernels.packed_moment_sums if responsibilities.packed else kernels.moment_sums
         add(bags, responsibilities.resp, responsibilities.table, self._means, counts, first, second)
         sizes = counts.sum(axis=1)

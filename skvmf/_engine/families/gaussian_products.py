@@ -166,8 +166,7 @@ def moments_by_component(
     """Yield component and first (d,) and second (d, d) moments about its origin, by tiles."""
     K, d = origins.shape
     n_rows = min(max(TILE_ROWS, TILE_GAPS // d), len(X))
-    gaps = np.empty((n_rows, d))
-    weighted = np.empty((n_rows, d))
+    gaps, weighted = np.empty((n_rows, d)), np.empty((n_rows, d))
     for tile in tiles(len(X), n_rows):
         rows_of_tile = X[tile]
         for k, rows, resp in component_rows(responsibilities, K, tile):
@@ -204,8 +203,7 @@ def full_moments(
         size = K, d + d * (d + 1) // 2
         both = feature_sums(gap_products, X, components.origins[0], responsibilities, size)
         return both[:, :d], both[:, d:].take(_index_of_pairs(d), axis=1)
-    first = np.zeros((K, d))
-    second = np.zeros((K, d, d))
+    first, second = np.zeros((K, d)), np.zeros((K, d, d))
     for k, first_k, second_k in moments_by_component(X, responsibilities, components.origins):
         first[k] += first_k
         second[k] += second_k
@@ -242,8 +240,7 @@ def tied_moments(
         first = np.dot(resp.T, gaps)
         gaps *= np.sqrt(np.dot(resp, np.ones(K)))[:, None]
         return first, np.dot(gaps.T, gaps)
-    first = np.zeros((K, d))
-    second = np.zeros((d, d))
+    first, second = np.zeros((K, d)), np.zeros((d, d))
     for k, first_k, second_k in moments_by_component(X, responsibilities, components.origins):
         first[k] += first_k
         second += second_k
@@ -286,8 +283,7 @@ def diagonal_moments(
     if components.common_origin:
         both = feature_sums(gap_squares, X, components.origins[0], responsibilities, (K, 2 * d))
         return both[:, :d], both[:, d:]
-    first = np.zeros((K, d))
-    second = np.zeros((K, d))
+    first, second = np.zeros((K, d)), np.zeros((K, d))
     difference_moments(X, components.origins, as_dense(responsibilities, K), first, second)
     return first, second
 

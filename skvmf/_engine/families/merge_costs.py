@@ -45,10 +45,8 @@ class _SumMergeCost(MergeCost):
 
     def _joint_squares(self, i: int, clusters: Array | slice) -> Array:
         """Return the squared lengths of the sums of cluster i with each of some clusters."""
-        if self._products is None:
-            products = self.sums[clusters] @ self.sums[i]
-        else:
-            products = self._products[i, clusters]
+        known = self._products
+        products = self.sums[clusters] @ self.sums[i] if known is None else known[i, clusters]
         return np.maximum(self._squares[clusters] + self._squares[i] + 2 * products, 0)
 
 
@@ -170,8 +168,7 @@ class EllipticalMergeCost(MergeCost):
         return self.means / np.sqrt(variances)
 
     def losses(self, i: int, clusters: Array | slice = slice(None)) -> Array:
-        n = self.counts[clusters]
-        n_i = self.counts[i]
+        n, n_i = self.counts[clusters], self.counts[i]
         if self.covariances is None:
             gaps = self.means[clusters] - self.means[i]
             return 0.5 * n * (n_i / (n + n_i)) * np.einsum("md,md->m", gaps, gaps)
@@ -181,8 +178,7 @@ class EllipticalMergeCost(MergeCost):
         return 0.5 * (joint - apart - of_i)
 
     def merge(self, i: int, j: int) -> None:
-        n_i = self.counts[i]
-        n_j = self.counts[j]
+        n_i, n_j = self.counts[i], self.counts[j]
         if self.covariances is not None:
             self.covariances[i] = self._joint_covariances(i, np.array([j]))[0]
         self.means[i] = (n_i * self.means[i] + n_j * self.means[j]) / (n_i + n_j)
@@ -203,6 +199,4 @@ class EllipticalMergeCost(MergeCost):
         shrunk += pseudo * sizes * self._shape
         if covariances.ndim == 3:
             return np.linalg.slogdet(shrunk)[1]
-        if covariances.ndim == 2:
-            return np.log(shrunk).sum(axis=1)
-        return self.dim * np.log(shrunk)
+        return np.log(shrunk).sum(axis=1) if covariances.ndim == 2 else self.dim * np.log(shrunk)

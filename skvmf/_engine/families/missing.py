@@ -85,18 +85,15 @@ class ObservedRows:
         kind = self._kind
         components = self._components
         K, d = components.means.shape
-        weights = weights[self._order]
-        shares = shares[self._order]
+        weights, shares = weights[self._order], shares[self._order]
         if kind.full:
             both = np.empty((K, d + 1, d))
             kernels.full_moments(*self._arguments(self._others), weights, shares, both)
-            second = both[:, :d]
-            first = both[:, d]
+            second, first = both[:, :d], both[:, d]
             for rows in self._frequent:
                 self._add_moments(rows, weights[rows], shares[rows], first, second)
         else:
-            first = np.zeros((K, d))
-            second = np.zeros((K, d))
+            first, second = np.zeros((K, d)), np.zeros((K, d))
             kernels.diagonal_moments(self._X, components.means, weights, first, second)
             second += np.dot(shares.T, self._mask) * self._by_feature(components.covariances)
         if kind.shared:

@@ -283,8 +283,7 @@ class StudentT(Elliptical[StudentTComponents]):
         latent = StudentTMoments(*stats.moments).latent
         stays = singular | (divisors <= 0)
         if self.type.shared:
-            divisors = divisors.sum()
-            latent = latent.sum()
+            divisors, latent = divisors.sum(), latent.sum()
             stays = np.array(False)
         factors = np.where(stays, 1.0, latent / np.where(stays, 1.0, divisors))
         factors = per_component(factors, shape.covariances)
@@ -361,14 +360,12 @@ def _weighted(
     """Return r u, and the sums of r u and of r log u; uses up the latent weights."""
     K = latent.shape[1]
     if isinstance(responsibilities, DenseResponsibilities):
-        sums: Array = np.zeros(K)
-        sums_of_logs: Array = np.zeros(K)
+        sums, sums_of_logs = np.zeros(K), np.zeros(K)
         weigh_responsibilities(responsibilities.resp, latent, sums, sums_of_logs)
         return DenseResponsibilities(latent), sums, sums_of_logs
-    labels = responsibilities.labels
-    factors = responsibilities.factors
+    labels, factors = responsibilities.labels, responsibilities.factors
     latent = np.take_along_axis(latent, labels[:, None], axis=1)[:, 0]
     weighted = factors * latent
-    sums = np.bincount(labels, weights=weighted, minlength=K)
-    sums_of_logs = np.bincount(labels, weights=factors * np.log(latent), minlength=K)
-    return replace(responsibilities, factors=weighted), sums, sums_of_logs
+    of_latent = np.bincount(labels, weights=weighted, minlength=K)
+    of_logs = np.bincount(labels, weights=factors * np.log(latent), minlength=K)
+    return replace(responsibilities, factors=weighted), of_latent, of_logs

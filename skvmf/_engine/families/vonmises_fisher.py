@@ -263,8 +263,7 @@ class VonMisesFisherGradients(Gradients):
     ) -> tuple[dict[str, Array], Array]:
         n = len(bags[0]) - 1
         K, d = self._directions.shape
-        counts = np.empty((n, K))
-        sums = np.empty((n, K, d))
+        counts, sums = np.empty((n, K)), np.empty((n, K, d))
         add = kernels.packed_direction_sums if responsibilities.packed else kernels.direction_sums
         table, scales = responsibilities.table, responsibilities.scales
         add(bags, responsibilities.resp, table, scales, counts, sums)
@@ -562,10 +561,8 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return self._moved(components, directions)
         if self.tied:
             return self.components(directions, components.lengths[:1], components.complements[:1])
-        lengths = components.lengths.copy()
-        lengths[k] = lengths.mean()
-        complements = components.complements.copy()
-        complements[k] = complements.mean()
+        lengths, complements = components.lengths.copy(), components.complements.copy()
+        lengths[k], complements[k] = lengths.mean(), complements.mean()
         return self.components(directions, lengths, complements)
 
     def _moved(self, components: DirectionalComponents, directions: Array) -> DirectionalComponents:
@@ -624,8 +621,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         lengths, complements = self._with_prior(pooled, 1 - pooled, stats.counts)
         if not self.tied:
             K = len(stats.counts)
-            lengths = np.repeat(lengths, K)
-            complements = np.repeat(complements, K)
+            lengths, complements = np.repeat(lengths, K), np.repeat(complements, K)
         return self.components(directions, lengths, complements)
 
     # Merging.
@@ -658,8 +654,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         units = points / np.linalg.norm(points, axis=1, keepdims=True)
         length = complement = np.array([0.5])  # moderate, until rows tell
         if like is not None:
-            length = like.lengths[:1]
-            complement = like.complements[:1]
+            length, complement = like.lengths[:1], like.complements[:1]
         return self.components(units.T, length, complement)
 
     def append(

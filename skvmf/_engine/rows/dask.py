@@ -297,8 +297,7 @@ class DaskRows(RowSource):
                 start = numbers[0] * self._size
                 stop = (numbers[-1] + 1) * self._size
             case ((str(), int(i), int()),) if i < len(self._ends):
-                start = self._starts[i]
-                stop = self._ends[i]
+                start, stop = self._starts[i], self._ends[i]
             case _:
                 return "some rows of X"
         return f"rows {start} to {min(stop, self.n_rows) - 1} of X"

@@ -88,9 +88,7 @@ class TaskBlocks:
 
     def ready(self, sources: list[Any]) -> list[Any]:
         """Return sources as rows are read from them: those that will do as they are."""
-        if not self.valid:
-            return list(map(_prepared, sources))
-        pairs = zip(sources, self.valid, strict=True)
+        pairs = zip(sources, self.valid or len(sources) * [False], strict=True)
         return [source if valid else _prepared(source) for source, valid in pairs]
 
     def check(self, source: Any, length: int) -> None:
@@ -121,18 +119,14 @@ def _prepared(source: Any) -> Any:
     if not all(array.flags.aligned for array in arrays):  # as it came over a wire
         aligned = tuple(np.require(array, requirements=["A"]) for array in arrays)
         rows = sparse.csr_array(aligned, shape=rows.shape)
-    if source.format == "csr" and np.shares_memory(rows.data, source.data):
-        return source
-    return rows
+    return source if source.format == "csr" and np.shares_memory(rows.data, source.data) else rows
 
 
 def stacked(parts: list[Any]) -> Any:
     """Return rows below one another; one part is not copied."""
     if len(parts) == 1:
         return parts[0]
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, "csr")
-    return np.concatenate(parts)
+    return sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
 # The tasks. Their arguments are what the client sends, and results of other tasks.

@@ -18,10 +18,8 @@ READABLE = [order for dtype in _WIDE + _NARROW for order in (dtype, dtype.newbyt
 
 def read_as(dtype: npt.DTypeLike) -> DType:
     """Return the type to compute in: float32 where that holds every number, else float64."""
-    native = np.dtype(dtype).newbyteorder("=")
-    if native in _NARROW:
-        return np.dtype(np.float32)
-    return np.dtype(np.float64)
+    is_narrow = np.dtype(dtype).newbyteorder("=") in _NARROW
+    return np.dtype(np.float32 if is_narrow else np.float64)
 
 
 def refuse_non_finite(values: Array, numbers: Array, advice: str = "") -> None:
@@ -51,8 +49,7 @@ def refuse_non_finite(values: Array, numbers: Array, advice: str = "") -> None:
 
 def check_structure(X: sparse.csr_array) -> None:
     """Refuse pointers or column numbers outside the arrays of a CSR matrix: SciPy does not look."""
-    first = X.indptr[0]
-    last = X.indptr[-1]
+    first, last = X.indptr[0], X.indptr[-1]
     n_entries = min(len(X.indices), len(X.data))
     if first < 0 or last > n_entries or (X.indptr[1:] < X.indptr[:-1]).any():
         raise ValueError(

@@ -17,9 +17,7 @@ _MAX_LARGEST = 1e20
 
 def weight_unit(largest: float) -> float:
     """Return the unit in which the largest weight of all rows is between 1e-20 and 1e20."""
-    if largest == 0:
-        return 1.0
-    return largest / min(max(largest, _MIN_LARGEST), _MAX_LARGEST)
+    return 1.0 if largest == 0 else largest / min(max(largest, _MIN_LARGEST), _MAX_LARGEST)
 
 
 def in_units(weights: Array, largest: float) -> Array:
@@ -34,9 +32,7 @@ class Reservoir:
     def __init__(self, size: int, keys: Array, rows: Array, weights: Array) -> None:
         if len(keys) > size:
             smallest = np.argpartition(keys, size - 1)[:size]
-            keys = keys[smallest]
-            rows = rows[smallest]
-            weights = weights[smallest]
+            keys, rows, weights = keys[smallest], rows[smallest], weights[smallest]
         self._size = size
         self.keys = keys
         self.rows = rows
@@ -61,18 +57,15 @@ class Reservoir:
         with the weights estimate sums over all; they add up to as many rows as equal weights would
         be worth.
         """
-        rows = self.rows
-        weights = self.weights
+        rows, weights = self.rows, self.weights
         if len(rows) == self._size:
             last = self.keys.max()
             before_last = self.keys < last
-            rows = rows[before_last]
-            weights = weights[before_last]
+            rows, weights = rows[before_last], weights[before_last]
             # Over the probability that a row is drawn before the last one.
             weights = weights / -np.expm1(-weights * last)
         order = np.argsort(rows)
-        rows = rows[order]
-        weights = weights[order]
+        rows, weights = rows[order], weights[order]
         if (weights == weights[:1]).all():
             return rows, np.ones(len(rows))
         return rows, weights * (weights.sum() / (weights @ weights))
