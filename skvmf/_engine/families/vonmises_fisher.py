@@ -41,9 +41,10 @@ MAX_FLOAT32_CONCENTRATION = 16_000
 MAX_FLOAT32_CONCENTRATION_PER_DIM = 84
 MAX_INITIAL_LENGTH = 1 - 1e-12  # mean resultant length of a partition: nearer to 1 it is rounding
 MIN_LENGTH = 1e-6  # mean resultant length that is none: of float32 rows more may be rounding
+MAX_PRIOR_LENGTH = 1 - 1e-6  # of pseudo-rows: at 1 no rows could lower an infinite concentration
 # Counts between which the squares of sums are floats; others are divided out first.
 _SAFE_COUNTS = (1e-100, 1e100)
-_LEAST_NORM = 1e-150  # per unit of count: its square is rounding
+_LEAST_LENGTH = 1e-150  # whose square is a float
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ def unit_columns(sums: Array, counts: Array) -> tuple[Array, Array]:
         sums = sums / scale
     norms = np.sqrt(np.einsum("dk,dk->k", sums, sums))
     lengths: Array = norms * scale / np.where(counts > 0, counts, 1.0)
-    lengths[lengths < _LEAST_NORM] = 0
+    lengths[lengths < _LEAST_LENGTH] = 0
     return sums / np.where(lengths > 0, norms, 1.0), lengths
 
 
@@ -294,6 +295,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     components_class: ClassVar[type] = DirectionalComponents
     unit_rows: ClassVar[bool] = True
     sparse_rows: ClassVar[bool] = True
+    component_axes = (1, 0)
 
     dim: int
     tied: bool = False  # one concentration for all
@@ -356,8 +358,6 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         """Return components of moderate concentration in the directions of `centres`."""
         half = np.full(len(centres), 0.5)
         return self.components(centres.T, half, half)
-
-    component_axes = (1, 0)
 
     def chosen(self, components: DirectionalComponents, numbers: Array) -> DirectionalComponents:
         return self.components(
@@ -597,7 +597,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
 
     def with_prior_from(self, stats: Statistics) -> "VonMisesFisher":
         """Centre the prior on the pooled resultant length of a first partition."""
-        return replace(self, prior_length=min(pooled_length(stats), 1 - 1e-6))
+        return replace(self, prior_length=min(pooled_length(stats), MAX_PRIOR_LENGTH))
 
     def initial(
         self, stats: Statistics, components: DirectionalComponents, centres: Array | None = None
@@ -610,10 +610,10 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         if centres is None:
             means = mean_vectors(stats)
             norms = np.linalg.norm(means, axis=0)
-            without = np.flatnonzero(norms < MIN_LENGTH)
-            means[:, without] = 0.0
-            means[without % len(means), without] = 1.0
-            norms[without] = 1.0
+            undirected = np.flatnonzero(norms < MIN_LENGTH)
+            means[:, undirected] = 0.0
+            means[undirected % len(means), undirected] = 1.0
+            norms[undirected] = 1.0
             directions = means / norms
         else:
             directions = centres.T

@@ -335,7 +335,7 @@ class Rows(RowSource):
         def call(i: int) -> None:
             function(self.block(i), self._spans[i])
 
-        for_each(call, range(len(self._spans)))
+        map_reduce(call, range(len(self._spans)))  # of no parts
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> "Rows":
         """Return some rows with other weights, without a copy if all keep their precision."""
