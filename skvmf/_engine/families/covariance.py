@@ -93,7 +93,8 @@ class CovarianceType(ABC):
         n_equal = d // diagonals.shape[-1]  # one variance for all features counts d times
         log_det = np.broadcast_to(n_equal * np.log(diagonals).sum(axis=-1), K)
         centre = means.mean(axis=0)
-        with np.errstate(over="ignore", invalid="ignore"):  # inf and nan are not near
+        # Means that are infinite or nan in standard deviations are not near.
+        with np.errstate(over="ignore", invalid="ignore"):
             spread = self.spread(cholesky, means - centre)
         origins = means
         if spread < products.MAX_COMMON_SPREAD:
@@ -174,6 +175,7 @@ class CovarianceType(ABC):
         about_mean_of_all = covariances + self.scatter(counts, means - fractions @ means)
         if self.shared:
             return about_mean_of_all
+        # The mean of all rows' moments about it, whichever components they are of.
         pooled = np.tensordot(fractions, about_mean_of_all, 1)
         return np.repeat(pooled[np.newaxis], len(means), axis=0)
 
@@ -365,6 +367,7 @@ def _precision_cholesky(covariance: Array) -> Array:
     """Return U with inverse covariance U U', or nan if it is singular."""
     d = len(covariance)
     lower, failed = lapack.dpotrf(covariance, lower=True, clean=True)
+    # A pivot is what sums of d products leave of a variance: less than their rounding is none.
     rounding = 4 * d * _EPS * np.diagonal(covariance)
     if failed or (np.diagonal(lower) ** 2 <= np.maximum(rounding, TINY)).any():
         return np.full((d, d), np.nan)

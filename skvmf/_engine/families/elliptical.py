@@ -57,16 +57,16 @@ class Elliptical(Family[Shape]):
     def origins(self, components: Shape) -> Array:
         return components.origins
 
-    def continued_by(self, fresh: AnyFamily) -> AnyFamily:
+    def continued_by(self, new: AnyFamily) -> AnyFamily:
         """Return the new family, after a check of its type of covariance."""
-        assert isinstance(fresh, Elliptical)
-        if fresh.covariance_type != self.covariance_type:
+        assert isinstance(new, Elliptical)
+        if new.covariance_type != self.covariance_type:
             raise ValueError(
                 f"The fitted mixture has covariance_type={self.covariance_type!r}, and "
-                f"covariance_type is {fresh.covariance_type!r} now: set it back, or start from "
+                f"covariance_type is {new.covariance_type!r} now: set it back, or start from "
                 "scratch with a clone of the mixture."
             )
-        return fresh
+        return new
 
     def merge_cost(self, stats: Statistics, components: Shape, numbers: Array) -> MergeCost:
         counts = stats.counts[numbers]

@@ -78,9 +78,9 @@ class Family(ABC, Generic[C]):
 
     @abstractmethod
     def maximize(self, stats: Statistics, components: C) -> tuple[C, Array]:
-        """Return the components that maximize the penalised likelihood, and which are broken.
+        """Return the components that maximize the penalised likelihood, and which are singular.
 
-        A component is broken (K, boolean) where no density fits its rows, such as a Gaussian
+        A component is singular (K, boolean) where no density fits its rows, such as a Gaussian
         on a single point: it keeps its old parameters, and the mixture prunes it. `stats` is
         left as it is.
         """
@@ -134,12 +134,12 @@ class Family(ABC, Generic[C]):
         """Return the family with its prior centred on a first partition of the data."""
         return self
 
-    def continued_by(self, fresh: "AnyFamily") -> "AnyFamily":
+    def continued_by(self, new: "AnyFamily") -> "AnyFamily":
         """Return a new family with this one's prior, for a fit that continues.
 
-        Raises a ValueError if components of this family cannot be those of `fresh`.
+        Raises a ValueError if components of this family cannot be those of the new one.
         """
-        return fresh
+        return new
 
     def adapted(self, components: C) -> C:
         """Return components of an earlier fit as this family may have them."""
@@ -271,11 +271,11 @@ class Update:
     """How statistics move the components: to the family's maximum; subclasses go elsewhere."""
 
     def __call__(self, family: Any, stats: Statistics, components: Any) -> tuple[Any, Array]:
-        """Return better components, and which are broken, as `Family.maximize` does."""
+        """Return better components, and which are singular, as `Family.maximize` does."""
         return family.maximize(stats, components)
 
-    def reseed(self, family: Any, components: Any, alive: Array, k: int, row: Array) -> Any:
-        """Move component k to a row (d,); the components `alive` (K,) have rows."""
+    def reseed(self, family: Any, components: Any, non_empty: Array, k: int, row: Array) -> Any:
+        """Move component k to a row (d,); the components `non_empty` (K,) have rows."""
         return family.reseed(components, k, row)
 
 

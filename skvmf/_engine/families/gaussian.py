@@ -123,6 +123,7 @@ class Gaussian(Elliptical[GaussianComponents]):
             return self.components(means, components.covariances), np.zeros_like(empty)
         covariances = self._covariances(stats, components.covariances)
         if means is not sample_means:
+            # About other points than the rows' means scatter is larger, by the distance.
             covariances = covariances + self.type.scatter(stats.counts, means - sample_means)
         covariances = self.type.replaced(covariances, empty, by=components.covariances)
         updated = self._regular_components(means, covariances, stats)
@@ -181,6 +182,7 @@ class Gaussian(Elliptical[GaussianComponents]):
         covariances = self._covariances(stats, components.covariances)
         of_data = self.type.of_data(stats.counts, means, covariances)
         if centres is not None:
+            # Nobody knows which rows are theirs.
             first = self.components(centres, of_data)
         else:
             first = self._regular_components(means, covariances, stats)
@@ -473,6 +475,7 @@ class ShrunkGaussian(Gaussian):
         kind = self.type
         a, b = pairs.T
         assert stats.origins is not None
+        # Moments add where they are about the same points.
         origins = stats.origins.copy()
         origins[b] = origins[a]
         stats = self.recenter(stats, origins)

@@ -146,6 +146,7 @@ def component_rows(
     if isinstance(responsibilities, DenseResponsibilities):
         for k, resp in enumerate(np.ascontiguousarray(responsibilities.resp[tile].T)):
             rows = np.flatnonzero(resp != 0)  # booleans are found ten times as fast
+            # Of more than half the rows, products with zeros cost less than a copy without them.
             if 2 * len(rows) > len(resp):
                 yield k, slice(None), resp
             elif len(rows):
@@ -238,6 +239,7 @@ def tied_moments(
         gaps = X - components.origins[0]
         resp = as_dense(responsibilities, K)
         first = np.dot(resp.T, gaps)
+        # Weighted by the roots of the rows' sums of responsibilities: one product does for all K.
         gaps *= np.sqrt(np.dot(resp, np.ones(K)))[:, None]
         return first, np.dot(gaps.T, gaps)
     first, second = np.zeros((K, d)), np.zeros((d, d))

@@ -49,6 +49,7 @@ def insert(values: Array, non_empty: Array, k: int, value: float, clearance: flo
     ceiling = min(values[k + 1 :][non_empty[k + 1 :]], default=np.inf) - clearance
     if floor > ceiling:
         floor = ceiling = (floor + ceiling) / 2
+    # Where neighbours are too near for the value and two gaps, it goes between, and they step back.
     moved = values.copy()
     moved[k] = np.clip(value, floor, ceiling)
     in_order = non_empty.copy()

@@ -158,6 +158,7 @@ class EllipticalMergeCost(MergeCost):
         if self.covariances is not None:
             self.covariances = self.covariances.copy()
             self._n_pseudo = self.kind.pseudo_rows(self.dim)
+            # Of unit size: it is multiplied by each cluster's own.
             pooled = np.tensordot(self.counts, self.covariances, axes=1) / self.counts.sum()
             self._shape = pooled / self.kind.sizes(pooled[np.newaxis])[0]
 

@@ -128,6 +128,7 @@ class _CheapestMerges:
                 lists[cluster] = np.append(lists[cluster], i)
             lists[i] = np.union1d(self._candidates(i), of_j)
         candidates, excess = self._update(i)
+        # Of the others' merges only those with cluster i have changed, and it may be nearer now.
         is_closer = excess < self.least[candidates]
         closer = candidates[is_closer]
         self.least[closer] = excess[is_closer]
@@ -147,6 +148,7 @@ def merge_greedily(
     merges = []
     for _ in range(len(cost.counts) - n_clusters):
         i = cheapest.first()
+        # No two are one cluster, as far as chance tells: now one may be no cluster at all.
         if cheapest.least[i] >= 0:
             excess = np.where(cheapest.left, others.excess_losses(cost), np.inf)
             cluster = int(excess.argmin())

@@ -68,12 +68,13 @@ class ScaleObjective:
             first = high
         else:
             first = brentq(slope, low, high, xtol=1e-300, rtol=1e-15, maxiter=_MAX_STEPS)
+        # The sum may have several hills: halve the step until it is no lower than at the start.
         value = self.value(scales)
         for _ in range(_MAX_HALVINGS):
             moved: Array = first + gaps
             if self.value(moved) >= value:
                 return moved
-            first = here + (first - here) / 2  # the root of another hill
+            first = here + (first - here) / 2
         return scales
 
 

@@ -39,6 +39,7 @@ class Statistics:
         self.counts += other.counts
         for mine, theirs in zip(self.moments, other.moments, strict=True):
             mine += theirs
+        # As many rows as the longer of both lists has: one of them may know more empty components.
         values = np.append(self.worst_values, other.worst_values)
         worst = np.argsort(values, kind="stable")
         worst = worst[: max(len(self.worst_values), len(other.worst_values))]

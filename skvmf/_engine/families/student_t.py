@@ -96,6 +96,7 @@ class StudentT(Elliptical[StudentTComponents]):
         centred = np.zeros_like(components.means)
         rows = self.type.draw(centred, components.covariances, counts, rng)
         dof = np.repeat(components.degrees_of_freedom, counts)
+        # A latent weight may be 0 to rounding: of few degrees of freedom many are tiny.
         latent = np.maximum(rng.chisquare(dof) / dof, np.finfo(np.float64).tiny)
         rows /= np.sqrt(latent)[:, None]
         rows += np.repeat(components.means, counts, axis=0)

@@ -119,6 +119,7 @@ def complement_sums(
     else:
         cosines = np.dot(block.X.astype(np.float64, copy=False), directions)
     gaps = cosine_complements(block, components, cosines * block.scales[:, None])
+    # The scales that responsibilities bring are divided out again.
     gaps /= np.where(block.scales > 0, block.scales, 1.0)[:, None]
     if isinstance(responsibilities, DenseResponsibilities):
         return np.einsum("nk,nk->k", responsibilities.resp[:, concentrated], gaps)
@@ -425,11 +426,11 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             stats = replace(stats, moments=(in_all(sums), deficits))
         return replace(components, directions=directions, origins=origins), stats
 
-    def continued_by(self, fresh: AnyFamily) -> "VonMisesFisher":
-        assert isinstance(fresh, VonMisesFisher)
-        if fresh.dim != self.dim:
-            raise ValueError(f"The fit to continue has {self.dim} features, not {fresh.dim}.")
-        return replace(fresh, prior_length=self.prior_length)
+    def continued_by(self, new: AnyFamily) -> "VonMisesFisher":
+        assert isinstance(new, VonMisesFisher)
+        if new.dim != self.dim:
+            raise ValueError(f"The fit to continue has {self.dim} features, not {new.dim}.")
+        return replace(new, prior_length=self.prior_length)
 
     @property
     def min_rows(self) -> int:
@@ -461,6 +462,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         concentrated = components.concentrated
         if not concentrated.any():
             return Scores(products, bias, block.scales)
+        # Of large concentrations kappa m.x less its maximum would cancel: kappa (1 - m.x) does not.
         assert block.scales is not None
         products *= block.scales[:, None]
         kappa = components.concentrations[concentrated]
@@ -507,6 +509,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         sums, deficits = stats.moments
         has_rows = counts > 0
         directions, lengths = unit_columns(sums, counts)
+        # Sums that cancel, and those of no rows, have no direction.
         directions[:, lengths == 0] = components.directions[:, lengths == 0]
         if self.fixed_means:  # lengths along these directions may be negative
             lengths *= np.einsum("dk,dk->k", directions, components.directions)
@@ -515,6 +518,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return self._moved(components, directions), np.zeros_like(has_rows)
         complements = 1 - lengths
         if stats.origins is not None:
+            # The complements of these are known by chords, to more digits than by 1 - r.
             concentrated = ~np.isnan(stats.origins[:, 0]) & has_rows
             mean_deficits = deficits[concentrated] / counts[concentrated]
             if self.fixed_means:
@@ -526,6 +530,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
                     means, mean_deficits, stats.origins[concentrated].T
                 )
         if self.tied:
+            # One concentration is the best where its mean resultant length is the rows' mean.
             lengths = np.atleast_1d(counts @ lengths / counts.sum())
             complements = np.atleast_1d(counts @ complements / counts.sum())
         lengths, complements = self._with_prior(lengths, complements, counts)

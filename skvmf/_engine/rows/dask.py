@@ -78,8 +78,9 @@ class DaskRows(RowSource):
         self._chunks = list(flatten(X.__dask_keys__()))
         self._ends = np.cumsum(X.chunks[0], dtype=int)
         self._starts = self._ends - X.chunks[0]
-        futures = _held(X, self._chunks)
+        futures = _persisted(X, self._chunks)
         if futures is None:
+            # Once here, as each sum sends the graph again. Futures have nothing to optimize.
             (X,) = dask.optimize(X)
         self._graph = dict(X.__dask_graph__())
         if futures:
@@ -87,7 +88,7 @@ class DaskRows(RowSource):
         else:
             self._get = get_scheduler(collections=[X])
         self._client: Any = getattr(self._get, "__self__", None)  # of a cluster
-        self._measure(weights, self._groups(futures), held=futures is not None)
+        self._measure(weights, self._groups(futures), is_persisted=futures is not None)
 
     def _groups(self, futures: list[Any] | None) -> Iterator[tuple[list[int], dict[int, int]]]:
         """Yield the blocks of each task, and of which chunks it reads how many rows.
@@ -105,16 +106,17 @@ class DaskRows(RowSource):
         first_chunks = np.searchsorted(self._ends, edges[:-1], "right").tolist()  # of blocks
         last_chunks = np.searchsorted(self._ends, edges[1:] - 1, "right").tolist()
         at_home: dict[Any, list[int]] = {}
-        for number in range(len(first_chunks)):  # with the first block of its span
+        for number in range(len(first_chunks)):
+            # Where the first block of its span is: a span is never cut.
             chunk = first_chunks[number - number % self._blocks_per_span]
             at_home.setdefault(homes[chunk], []).append(number)
-        for home, own in sorted(at_home.items()):
-            numbers = np.asarray(own)
+        for home, numbers_at_home in sorted(at_home.items()):
+            numbers = np.asarray(numbers_at_home)
             spans = numbers // self._blocks_per_span
-            for some in np.array_split(np.unique(spans), n_threads.get(home, 1)):
-                if len(some) == 0:  # there are more threads than spans
+            for spans_of_task in np.array_split(np.unique(spans), n_threads.get(home, 1)):
+                if len(spans_of_task) == 0:  # there are more threads than spans
                     continue
-                group = numbers[np.isin(spans, some)].tolist()
+                group = numbers[np.isin(spans, spans_of_task)].tolist()
                 n_rows: dict[int, int] = {}
                 for number in group:
                     for chunk in range(first_chunks[number], last_chunks[number] + 1):
@@ -124,7 +126,9 @@ class DaskRows(RowSource):
                         n_rows[chunk] = int(stop - self._starts[chunk])
                 yield group, n_rows
 
-    def _measure(self, weights: "da.Array | None", groups: Iterator[Any], held: bool) -> None:
+    def _measure(
+        self, weights: "da.Array | None", groups: Iterator[Any], is_persisted: bool
+    ) -> None:
         """Let workers read all rows once, and keep what later tasks need."""
         token = uuid4().hex
         tasks: Graph = {}
@@ -135,14 +139,14 @@ class DaskRows(RowSource):
         self._owners = np.empty(-(-self.n_rows // self._size), dtype=int)  # tasks of blocks
         self._states: list[Any] = []  # keys of what tasks keep
         self._sources: list[list[Any]] = []  # keys of the chunks that tasks read
-        parts: Graph = {}  # of chunks that a task reads the beginning of
+        beginnings: Graph = {}  # of chunks that a task reads no more of
         for i, (numbers, n_rows) in enumerate(groups):
             sources = []
             for chunk, n in n_rows.items():
                 source = self._chunks[chunk]
                 if n < self._ends[chunk] - self._starts[chunk]:
                     source = f"skvmf-rows-{token}", chunk, n
-                    parts[source] = dask_tasks.first_rows, self._chunks[chunk], n
+                    beginnings[source] = dask_tasks.first_rows, self._chunks[chunk], n
                 sources.append(source)
             blocks = replace(
                 self._no_blocks,
@@ -150,23 +154,27 @@ class DaskRows(RowSource):
                 starts=self._starts[list(n_rows)].tolist(),
                 lengths=list(n_rows.values()),
             )
-            of_chunks = [weight_chunks[chunk] for chunk in n_rows] if weight_chunks else []
+            own_weights = [weight_chunks[chunk] for chunk in n_rows] if weight_chunks else []
             state = f"skvmf-measure-{token}", i
-            tasks[state] = dask_tasks.measure, blocks, sources, of_chunks
+            tasks[state] = dask_tasks.measure, blocks, sources, own_weights
             self._owners[numbers] = i
             self._sources.append(sources)
             self._states.append(state)
-        kept = list(self._states)
-        if held:  # or beginnings of chunks would be sent to other workers each time
-            kept.extend(parts)
-        self._graph |= parts
-        _, self._kept = self._compute(self._graph | tasks, [], kept)
-        self._graph |= self._kept
-        tasks = {
+        # Beginnings of chunks would be sent to other workers for each sum. Where X is lazy they
+        # stay so: nobody asked workers to hold rows.
+        to_keep = [*self._states, *beginnings] if is_persisted else self._states
+        self._graph |= beginnings
+        _, self._on_workers = self._compute(self._graph | tasks, [], to_keep)
+        self._graph |= self._on_workers
+        self._set_extremes(token)
+
+    def _set_extremes(self, token: str) -> None:
+        """Ask workers for what all rows have in common."""
+        tasks: Graph = {
             (f"skvmf-extremes-{token}", i): (dask_tasks.extremes, state)
             for i, state in enumerate(self._states)
         }
-        results, _ = self._compute(self._kept | tasks, list(tasks))
+        results, _ = self._compute(self._on_workers | tasks, list(tasks))
         largest, missing, min_weight, max_weight, max_counted = np.transpose(results)
         self.largest = float(largest.max())
         self.incomplete = bool(missing.any())
@@ -190,8 +198,8 @@ class DaskRows(RowSource):
     ) -> tuple[Part, Any]:
         assert size == self._blocks_per_span * self._size
         run = partial(dask_tasks.sum_spans, size)
-        total, kept = self._added_and_kept(run, function, labels, relabels)
-        return total, kept or labels
+        total, new_labels = self._added_and_kept(run, function, labels, relabels)
+        return total, new_labels or labels
 
     def _tasks(
         self, run: Function, function: Function, labels: Graph | None = None, read: bool = True
@@ -199,15 +207,17 @@ class DaskRows(RowSource):
         """Return a graph of tasks that sum a function over their blocks, and the tasks' keys."""
         token = uuid4().hex
         sources = self._sources if read else [[]] * len(self._states)
-        tasks: Graph = (self._graph if read else self._kept) | (labels or {})
+        tasks: Graph = (self._graph if read else self._on_workers) | (labels or {})
         parameters: Any = _NewFunction(function)
         if len(sources) > MAX_DIRECT_SUMS:
             tasks[f"skvmf-parameters-{token}"] = parameters
             parameters = f"skvmf-parameters-{token}"
         keys: list[Any] = [(f"skvmf-sum-{token}", i) for i in range(len(sources))]
-        given = [[label] for label in labels] if labels else [[]] * len(keys)
-        for key, state, own, more in zip(keys, self._states, sources, given, strict=True):
-            tasks[key] = run, parameters, self._largest_weight, state, own, *more
+        own_labels = [[label] for label in labels] if labels else [[]] * len(keys)
+        for key, state, chunks, labels_here in zip(
+            keys, self._states, sources, own_labels, strict=True
+        ):
+            tasks[key] = run, parameters, self._largest_weight, state, chunks, *labels_here
         return tasks, keys
 
     def _added_and_kept(
@@ -220,10 +230,12 @@ class DaskRows(RowSource):
             tasks |= {key: (getitem, pair, part) for key, pair in zip(keys, both, strict=True)}
         return self._added(tasks, *parts)
 
-    def _added(self, tasks: Graph, keys: list[Any], kept: Sequence[Any] = ()) -> tuple[Any, Graph]:
+    def _added(
+        self, tasks: Graph, keys: list[Any], to_keep: Sequence[Any] = ()
+    ) -> tuple[Any, Graph]:
         """Return the total of some tasks' sums, and others' results, which workers keep."""
-        in_runs = np.count_nonzero(np.diff(self._owners)) < len(keys)
         # A run of blocks is a few sums, whatever its length; scattered ones are a sum for each.
+        in_runs = np.count_nonzero(np.diff(self._owners)) < len(keys)
         max_direct = MAX_DIRECT_SUMS if in_runs else 1
         token, _ = keys[0]
         level = 0
@@ -232,8 +244,8 @@ class DaskRows(RowSource):
             parts = [keys[i : i + SUMS_PER_TASK] for i in range(0, len(keys), SUMS_PER_TASK)]
             keys = [f"skvmf-add-{level}-{token}-{i}" for i in range(len(parts))]
             tasks |= {key: (dask_tasks.add, part) for key, part in zip(keys, parts, strict=True)}
-        sums, results = self._compute(tasks, keys, kept)
-        return dask_tasks.add(sums).total(), results  # a copy: sums may be read-only, or shared
+        sums, on_workers = self._compute(tasks, keys, to_keep)
+        return dask_tasks.add(sums).total(), on_workers  # a copy: sums may be read-only or shared
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
         """Raise a TypeError: workers cannot write to an array of the client's."""
@@ -266,21 +278,21 @@ class DaskRows(RowSource):
         return dask_tasks.stacked(parts)[positions[inverse]]
 
     def _compute(
-        self, graph: Graph, keys: list[Any], kept: Sequence[Any] = ()
+        self, graph: Graph, keys: list[Any], to_keep: Sequence[Any] = ()
     ) -> tuple[list[Any], Graph]:
         """Return the results of some tasks, and those that workers keep: futures, by their keys."""
-        stays_there = bool(kept) and self._client is not None
+        stays_there = bool(to_keep) and self._client is not None
         options: dict[str, Any] = {"sync": False} if stays_there else {}
         quiet = {}
         if self._client:  # Dask finds the parameters of many components large
             quiet["distributed.admin.large-graph-warning-threshold"] = "1GB"
         try:
             with dask.config.set(quiet):
-                results = list(self._get(graph, [*keys, *kept], **options))
-                own = results[: len(keys)]
+                results = list(self._get(graph, [*keys, *to_keep], **options))
+                wanted = results[: len(keys)]
                 if stays_there:
-                    own = self._client.gather(own)
-                return own, dict(zip(kept, results[len(keys) :], strict=True))
+                    wanted = self._client.gather(wanted)
+                return wanted, dict(zip(to_keep, results[len(keys) :], strict=True))
         except Exception as error:
             if type(error).__name__ != "KilledWorker":
                 raise
@@ -303,7 +315,7 @@ class DaskRows(RowSource):
         return f"rows {start} to {min(stop, self.n_rows) - 1} of X"
 
 
-def _held(X: "da.Array", keys: list[Any]) -> list[Any] | None:
+def _persisted(X: "da.Array", keys: list[Any]) -> list[Any] | None:
     """Return the futures that are an array's chunks, if a cluster holds them all."""
     graph = dict(X.__dask_graph__())
     futures: list[Any] = [getattr(graph.get(key), "value", graph.get(key)) for key in keys]

@@ -49,7 +49,8 @@ class TaskBlocks:
         start, stop = self.span(i)
         X: Any = SimpleNamespace(shape=(stop - start, self.shape[1]), dtype=self.dtype)
         parts = self.parts(i) if sources else []
-        if self.is_sparse and len(parts) == 1:  # which SciPy would copy
+        if self.is_sparse and len(parts) == 1:
+            # SciPy would copy a slice of rows; only the pointers are needed.
             number, inside = parts[0]
             source = sources[number]
             X.dtype = source.dtype
@@ -232,27 +233,27 @@ def sum_spans(
 ) -> tuple[BlockSum[Any], Array]:
     """Return a sum over spans of whole blocks, and the labels that the function leaves."""
     ready = blocks.ready(sources)
-    labels = labels.copy()
+    labels = labels.copy()  # they are another task's result, which may be read again
     total = BlockSum[Any]()
     first = 0
     span_numbers = np.asarray(blocks.numbers) * blocks.size // size
     for number in np.unique(span_numbers).tolist():
-        own = np.flatnonzero(span_numbers == number).tolist()
-        span = _as_one_block(blocks, own, number, size)
+        of_number = np.flatnonzero(span_numbers == number).tolist()
+        span = _as_one_block(blocks, of_number, number, size)
         rows = span.rows(0, ready, largest_weight, BufferPool())
         start, stop = span.span(0)
-        of_span = labels[first : first + stop - start]
-        total.add(number, function(Span(start, rows, 0, rows.sampling_weights(), of_span)))
+        own_labels = labels[first : first + stop - start]
+        total.add(number, function(Span(start, rows, 0, rows.sampling_weights(), own_labels)))
         first += stop - start
     return total, labels
 
 
-def _as_one_block(blocks: TaskBlocks, own: list[int], number: int, size: int) -> TaskBlocks:
+def _as_one_block(blocks: TaskBlocks, indices: list[int], number: int, size: int) -> TaskBlocks:
     """Return some blocks, which are a span, as a single one of another size."""
     weights = []
     if blocks.weights:
-        weights = [stacked([blocks.weights[i] for i in own])]
-    scales = [blocks.measures[i].scales for i in own]
+        weights = [stacked([blocks.weights[i] for i in indices])]
+    scales = [blocks.measures[i].scales for i in indices]
     measures = Measures(None if scales[0] is None else stacked(scales), np.zeros(1), set())
     return replace(blocks, size=size, numbers=[number], weights=weights, measures=[measures])
 

@@ -63,7 +63,9 @@ class BlockSum(Generic[Part]):
             self.add(first, part, size)
 
     def total(self) -> Part:
-        """Return the sum of all blocks, the last pieces first; the pieces are used up."""
+        """Return the sum of all blocks; the pieces are used up."""
+        # The last pieces first: in one order, whatever it is, sums have the same bits, and these
+        # pieces are the smallest ones.
         pieces = sorted(self._pieces.items())
         self._pieces = {}
         _, total = pieces.pop()
@@ -88,6 +90,7 @@ class _Threads:
         with self.lock:
             self.users.add(user)
             if len(self.users) == 1:
+                # What BLAS may use is what a fit may use; without BLAS, all cores.
                 limits = [library.num_threads for library in _libraries()]
                 self.n_threads = min(max(limits, default=os.cpu_count() or 1), _n_cores())
                 if self.n_threads > 1:
@@ -221,6 +224,7 @@ def map_reduce(
     changed = threading.Condition()
 
     def work(n_threads: int) -> None:
+        # Parts are added to their neighbours alone: those of threads far ahead would pile up.
         def may_begin() -> bool:
             return not todo or not begun or todo[0] - min(begun) <= n_threads
 

@@ -295,6 +295,7 @@ class Rows(RowSource):
         self._buffers = BufferPool() if buffers is None else buffers
         starts = range(0, self.n_rows, size)
         self._spans = [slice(start, min(start + size, self.n_rows)) for start in starts]
+        # Blocks are counted in the whole data: sums over parts of it then add up to its own.
         self.numbers = range(start // size, start // size + len(self._spans))
         self._unmeasured: set[int] = set()
         if measures is None:
@@ -346,6 +347,7 @@ class Rows(RowSource):
             rows = self._X
         else:
             rows = self._X[indices]
+        # As of most draws: without weights blocks make their own ones.
         given_weights = None if (weights == 1).all() else weights
         return make_rows(
             rows, given_weights, unit=unit, width=width, columns=True, missing=self._missing
@@ -356,6 +358,7 @@ class Rows(RowSource):
 
     def count_in_units(self, weights: Array) -> None:
         """Give weights the unit of the largest: that of a zero row, once it is seen, is none."""
+        # Before rows are read nobody knows which ones are zero.
         counted = weights if self._unmeasured else self.sampling_weights()
         largest = float(counted.max())
         self._weights = in_units(weights, largest)
@@ -418,6 +421,7 @@ class DenseRows(Rows):
             return X, False
         rows = self._buffers.acquire("rows", X.shape, self.dtype)
         if X.dtype == np.float16:
+            # By their bits, which is many times as fast as what NumPy does.
             halves = np.require(X, requirements=["C", "A"])
             widen(halves.view(np.int16).reshape(-1), rows.reshape(-1))
         else:
@@ -455,6 +459,7 @@ class DenseRows(Rows):
         X, copied = self._read(self._spans[i])
         weights, scales = self._weights_and_scales(i)
         if i in self._measures.unsafe:
+            # Products with these would over- or underflow: rows are scaled in a copy.
             if not copied:
                 X = np.array(X)
                 copied = True
@@ -550,6 +555,7 @@ class SparseRows(Rows):
         indptr, indices, data = self._read(self._spans[i])
         if i not in self._measures.unsafe:
             return indptr, indices, data, False
+        # Products with these would over- or underflow: rows are scaled in a copy.
         used = slice(indptr[0], indptr[-1])
         indptr = indptr - indptr[0]
         data = data[used].copy()
@@ -591,6 +597,7 @@ def make_rows(
     """Wrap dense or CSR data; `columns` keeps a copy of sparse data by columns."""
     is_sparse = sparse.issparse(X)
     size = block_rows(*X.shape, is_sparse=is_sparse, width=width)
+    # Kernels take each entry for a value of its own: duplicates are added up before.
     kind: type[Rows] = DenseRows
     if is_sparse:
         kind = SparseRows
