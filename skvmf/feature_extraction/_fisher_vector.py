@@ -19,7 +19,7 @@ from sklearn.utils import Tags, check_random_state
 from .._engine.em.vectors import VectorModel
 from .._engine.families.gradients import Gradients, VectorResponsibilities
 from .._engine.rows.parallel import for_each, limited_blas
-from .._engine.rows.sources import check_structure
+from .._engine.rows.reading import check_structure
 from .._kernels.fisher import WORDS_PER_STEP, pad_bags
 from .._sklearn import (
     BaseEstimator,

@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.em.mixture import Mixture, Point
 from .._engine.families.background import NO_BACKGROUND
 from .._engine.families.gaussian import Gaussian
-from .._engine.families.merging import MAX_PAIRED, NEAREST, nearest_points
+from .._engine.families.merge_costs import MAX_PAIRED
+from .._engine.families.merging import NEAREST
+from .._engine.families.neighbours import nearest_points
 from .._engine.families.params import Params
 from .._engine.rows.blocks import DenseBlock
 from .._typing import Array

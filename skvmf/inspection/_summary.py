@@ -17,7 +17,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em.mixture import Point
-from .._engine.rows.sources import canonical
+from .._engine.rows.reading import canonical
 from .._kernels.rows import csr_normalize, normalize_rows
 from .._sklearn import check_rows, num_samples
 from .._typing import Array, Matrix

@@ -26,12 +26,13 @@ from .._engine.em.progress import Progress
 from .._engine.em.vectors import VectorModel
 from .._engine.em.weight_prior import FLAT
 from .._engine.families.background import NO_BACKGROUND, Background
-from .._engine.families.family import AnyFamily, Constraint, chosen_statistics
+from .._engine.families.family import AnyFamily, Constraint
 from .._engine.families.params import Components, Params, as_dict
-from .._engine.families.statistics import Statistics
+from .._engine.families.statistics import Statistics, chosen_statistics
 from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
-from .._engine.rows.sources import READABLE, RowSource, make_rows
+from .._engine.rows.reading import READABLE
+from .._engine.rows.sources import RowSource, make_rows
 from .._engine.search.growth import grown, newcomer
 from .._engine.search.overseeding import MIN_COMPONENTS_OF_MANY
 from .._engine.search.starts import Start, make_start

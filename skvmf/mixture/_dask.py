@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from .._engine.rows.dask import DaskRows
-from .._engine.rows.sources import READABLE, read_as
+from .._engine.rows.reading import READABLE, read_as
 from .._sklearn import check_sample_weight
 from .._typing import MatrixLike
 from ._parameters import refuse_sparse_rows

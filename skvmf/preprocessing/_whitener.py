@@ -12,7 +12,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.families.products import tiles
+from .._engine.families.tiles import tiles
 from .._engine.rows.parallel import limited_blas
 from .._kernels.rows import normalize_rows
 from .._sklearn import (

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skvmf._engine.families import products
-from skvmf._engine.families.products import MAX_UNCOPIED_PRODUCT, TILE_ROWS, tall_dot
+from skvmf._engine.families import tiles
+from skvmf._engine.families.tiles import MAX_UNCOPIED_PRODUCT, TILE_ROWS, tall_dot
 
 
 @pytest.mark.parametrize("copies", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("d", "K"), [(1, 1), (50, 15), (70, 100), (100, 100), (80, 500)])
 def test_product_in_tiles_is_the_product(d, K, dtype, copies, monkeypatch):
-    monkeypatch.setattr(products, "always_copies", lambda: copies)
+    monkeypatch.setattr(tiles, "always_copies", lambda: copies)
     rng = np.random.default_rng(0)
     most = MAX_UNCOPIED_PRODUCT // (d * K)
     matrix = rng.normal(size=(d, K)).astype(dtype)

@@ -12,17 +12,16 @@ from sklearn.preprocessing import normalize
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine.em.merge_path import summed
-from skvmf._engine.families import merging as merge_costs
+from skvmf._engine.families import merge_costs, merging
 from skvmf._engine.families.background import Background
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
-from skvmf._engine.families.merging import (
+from skvmf._engine.families.merge_costs import (
     DirectionMergeCost,
     EllipticalMergeCost,
-    OtherRows,
     SphericalMergeCost,
-    chance_gain,
-    merge_greedily,
 )
+from skvmf._engine.families.merging import OtherRows, chance_gain, merge_greedily
+from skvmf._engine.families.neighbours import nearest_points
 from skvmf._engine.search.partitions import assign_responsibilities, partition_statistics
 from skvmf.distributions import vonmises_fisher as vmf
 
@@ -146,6 +145,7 @@ def spheres(seed):
 @pytest.mark.parametrize("most", [0, 100])
 def test_each_merge_is_the_cheapest(make, seed, most, monkeypatch):
     monkeypatch.setattr(merge_costs, "MAX_PAIRED", most)
+    monkeypatch.setattr(merging, "MAX_PAIRED", most)
     fast, slow, losses = make(seed), make(seed), []
     alive = list(range(M))
 
@@ -184,7 +184,8 @@ def many_parts(kind):
 def test_merging_among_neighbours_hardly_loses_more(kind, monkeypatch):
     expected = sum(loss for *_, loss in merge_greedily(many_parts(kind), 20)[1])
     monkeypatch.setattr(merge_costs, "MAX_PAIRED", 20)
-    monkeypatch.setattr(merge_costs, "NEAREST", 4)
+    monkeypatch.setattr(merging, "MAX_PAIRED", 20)
+    monkeypatch.setattr(merging, "NEAREST", 4)
     left, merges = merge_greedily(many_parts(kind), 20)
     assert len(left) == 20
     assert sum(loss for *_, loss in merges) < 1.02 * expected
@@ -259,6 +260,6 @@ def test_sums_of_groups_of_components_are_those_of_their_responsibilities(kind):
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e30])
 def test_the_nearest_of_many_points_are_found(scale):
     points = scale * np.random.default_rng(0).normal(size=(1500, 3))
-    found = points[merge_costs.nearest_points(points, points, 16, but_itself=True)] / scale
+    found = points[nearest_points(points, points, 16, but_itself=True)] / scale
     distances = np.sort(np.linalg.norm(points[:, np.newaxis] / scale - found, axis=2))
     assert_allclose(distances, KDTree(points / scale).query(points / scale, 17)[0][:, 1:], 1e-3)

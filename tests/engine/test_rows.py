@@ -8,7 +8,8 @@ from threadpoolctl import threadpool_limits
 
 from skvmf._engine.rows.blocks import block_rows
 from skvmf._engine.rows.parallel import BlockSum, map_reduce
-from skvmf._engine.rows.sources import DenseRows, make_rows, read_as
+from skvmf._engine.rows.reading import read_as
+from skvmf._engine.rows.sources import DenseRows, make_rows
 
 
 def seen(rows):

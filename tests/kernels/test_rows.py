@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from skvmf._engine.rows.sources import check_structure
+from skvmf._engine.rows.reading import check_structure
 from skvmf._kernels.rows import (
     CACHED_COMPONENTS,
     CACHED_FEATURES,

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..._typing import Array
 from ..families.family import Family, Scores
-from ..families.merging import nearest_points
+from ..families.neighbours import nearest_points
 from ..families.params import Params
 from ..families.statistics import Statistics
 from ..rows.blocks import MIN_ROWS, Block, span_rows

@@ -12,7 +12,7 @@ from ..rows.sources import RowSource
 from .family import Scores
 from .params import Params
 
-FIRST_WEIGHT = 0.1  # of the rows, before any has been seen
+FIRST_WEIGHT = 0.1  # of a background, before any rows have been seen: few rows are outliers
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,17 @@ class Background:
 
     @classmethod
     def around(cls, rows: RowSource, family: Any) -> "Background":
-        """Return the uniform distribution in the box around rows of a family."""
+        """Return the uniform distribution in the box around rows, for components of a family."""
+        units = family.units_of_density
         low, high = rows.extent(slice(None))
-        largest = np.maximum(np.abs(low), np.abs(high))
-        # So wide that constant features leave the box a volume: as if of the least variance.
-        variances = family.scale
-        if family.units is not None and not family.divided:
-            variances = family.units**2
-        least_variances = np.maximum(family.regularization, 1e-12 * variances)
-        narrowest = np.maximum(np.sqrt(12 * least_variances), 16 * np.spacing(largest))
-        missing = np.maximum(narrowest - (high - low), 0)
-        bounds = np.array([low - missing / 2, high + missing / 2])
-        return cls.in_box(bounds, None if family.divided else family.units)
+        # So wide that constant features leave the box a volume: as a uniform distribution of the
+        # least variance is (a width w has w^2 / 12), and wider than the rounding of its corners.
+        variances = family.scale if units is None else units**2
+        least_variance = np.maximum(family.regularization, 1e-12 * variances)
+        rounding = np.spacing(np.maximum(np.abs(low), np.abs(high)))
+        least_width = np.maximum(np.sqrt(12 * least_variance), 16 * rounding)
+        added = np.maximum(least_width - (high - low), 0)
+        return cls.in_box(np.array([low - added / 2, high + added / 2]), units)
 
     @property
     def log_widths(self) -> Array:
@@ -81,7 +80,8 @@ class Background:
         if len(self) == 0:
             return scores
         values = np.zeros((len(scores.products), len(self)), dtype=scores.products.dtype)
-        if self.bounds is not None and block.missing is not None:  # these are integrated out
+        if self.bounds is not None and block.missing is not None:
+            # Missing values are integrated out: the box has no side along them.
             values += np.dot(np.isnan(block.X), self.log_widths)[:, None]
         bias = np.append(scores.bias, self.log_densities)
         return replace(scores, products=np.hstack([scores.products, values]), bias=bias)
@@ -101,14 +101,14 @@ class Background:
 
     def draw(self, counts: Array, dim: int, rng: Generator) -> Array:
         """Draw ``counts.sum()`` rows; `counts` is as long as the background."""
-        parts = [np.empty((0, dim))]
-        for size in counts:
-            if self.bounds is None:
-                parts.append(vmf.rvs(np.eye(1, dim)[0], 0.0, size=size, random_state=rng))
-            else:
-                low, high = self.bounds
-                parts.append(rng.uniform(low, high, size=(size, dim)))
-        return np.concatenate(parts)
+        n_rows = counts.sum()
+        if n_rows == 0:
+            return np.empty((0, dim))
+        if self.bounds is None:
+            any_direction = np.eye(1, dim)[0]
+            return vmf.rvs(any_direction, 0.0, size=n_rows, random_state=rng)
+        low, high = self.bounds
+        return rng.uniform(low, high, size=(n_rows, dim))
 
 
 NO_BACKGROUND = Background()

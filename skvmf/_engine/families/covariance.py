@@ -13,10 +13,13 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..._typing import Array
-from . import products
+from . import gaussian_products as products
 
 TINY = float(np.finfo(np.float64).tiny)  # variance below which floats lose their digits
-MAX_PAIRS_DIM = 256  # features beyond which products of pairs are no faster than BLAS
+_EPS = float(np.finfo(np.float64).eps)
+# Features beyond which products of pairs, made once for all components, are no faster than products
+# for each component.
+MAX_PAIRS_DIM = 256
 
 
 def per_component(numbers: Array, covariances: Array) -> Array:
@@ -90,14 +93,19 @@ class CovarianceType(ABC):
         So it has the same bits for features in other units: their roots are divided by as much.
         """
         K, d = means.shape
-        cholesky, centre = self.cholesky(covariances), means.mean(axis=0)
+        cholesky = self.cholesky(covariances)
         diagonals = self.variances(cholesky)
         if units is not None:
             diagonals = diagonals * units
-        log_det = np.broadcast_to(d // diagonals.shape[-1] * np.log(diagonals).sum(axis=-1), K)
-        with np.errstate(over="ignore", invalid="ignore"):  # inf and nan are not near
+        n_equal = d // diagonals.shape[-1]  # one variance for all features counts d times
+        log_det = np.broadcast_to(n_equal * np.log(diagonals).sum(axis=-1), K)
+        centre = means.mean(axis=0)
+        # Means that are infinite or nan in standard deviations are not near.
+        with np.errstate(over="ignore", invalid="ignore"):
             spread = self.spread(cholesky, means - centre)
-        origins = np.tile(centre, (K, 1)) if spread < products.MAX_COMMON_SPREAD else means
+        origins = means
+        if spread < products.MAX_COMMON_SPREAD:
+            origins = np.tile(centre, (K, 1))
         return products.GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
 
     def in_other_units(self, covariances: Array, units: Array) -> Array:
@@ -168,8 +176,8 @@ class CovarianceType(ABC):
         With M = sum x x' and m = sum x, sum (x - s)(x - s)' = M - (m s' + s m') + n s s'.
         """
         cross = self.outer(first, shifts, np.ones(len(first)))
-        about: Array = second - (cross + self._transposed(cross))
-        return about + self.outer(shifts, shifts, counts)
+        moved: Array = second - (cross + self._transposed(cross))
+        return moved + self.outer(shifts, shifts, counts)
 
     def _transposed(self, matrices: Array) -> Array:
         return matrices
@@ -177,10 +185,12 @@ class CovarianceType(ABC):
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the covariance of all rows, in this shape for every component."""
         fractions = counts / counts.sum()
-        about_mean = covariances + self.scatter(counts, means - fractions @ means)
+        about_mean_of_all = covariances + self.scatter(counts, means - fractions @ means)
         if self.shared:
-            return about_mean
-        return np.repeat(np.tensordot(fractions, about_mean, 1)[np.newaxis], len(means), axis=0)
+            return about_mean_of_all
+        # The mean of all rows' moments about it, whichever components they are of.
+        pooled = np.tensordot(fractions, about_mean_of_all, 1)
+        return np.repeat(pooled[np.newaxis], len(means), axis=0)
 
     def _fractions(self, counts: Array) -> Array:
         """Return the fraction (K,) of each component in its covariance: 1 unless it is shared."""
@@ -218,7 +228,7 @@ class Full(CovarianceType):
 
     def spread(self, cholesky: Array, offsets: Array) -> float:
         if not self.shared and offsets.shape[1] > MAX_PAIRS_DIM:
-            return np.inf
+            return np.inf  # then moments are about the means
         white = (offsets[:, np.newaxis] @ cholesky)[:, 0]
         return float(np.linalg.norm(white, axis=1).max())
 
@@ -232,9 +242,9 @@ class Full(CovarianceType):
         rows: Array = rng.standard_normal((counts.sum(), means.shape[1]))
         ends = np.cumsum(counts)
         for k in np.flatnonzero(counts):
-            own = slice(ends[k] - counts[k], ends[k])
+            of_k = slice(ends[k] - counts[k], ends[k])
             root = np.linalg.cholesky(self.select(covariances, k))
-            rows[own] = means[k] + rows[own] @ root.T
+            rows[of_k] = means[k] + rows[of_k] @ root.T
         return rows
 
     def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
@@ -250,7 +260,7 @@ class Full(CovarianceType):
         return super().n_parameters(K, d) // d * (d + 1) // 2
 
     def pseudo_rows(self, d: int) -> float:
-        """Return d + 2: rows alone make a matrix regular from d + 1 on."""
+        """Return d + 2: rows alone make a matrix regular from d + 1 on, about their mean."""
         return d + 2.0
 
     def _transposed(self, matrices: Array) -> Array:
@@ -295,9 +305,9 @@ class Diagonal(CovarianceType):
         return covariances
 
     def cholesky(self, covariances: Array) -> Array:
-        positive = covariances >= TINY
-        roots = 1 / np.sqrt(np.where(positive, covariances, 1))
-        return np.where(positive, roots, np.nan)
+        is_positive = covariances >= TINY
+        roots = 1 / np.sqrt(np.where(is_positive, covariances, 1))
+        return np.where(is_positive, roots, np.nan)
 
     def precisions(self, cholesky: Array) -> Array:
         return cholesky**2
@@ -324,7 +334,7 @@ class Diagonal(CovarianceType):
     def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         """Return the variances, 0 where rounding is all that is left of the moments."""
         variances = super().estimate(counts, first, second)
-        variances[variances <= 8 * np.finfo(float).eps * second] = 0
+        variances[variances <= 8 * _EPS * second] = 0
         return variances
 
 
@@ -370,7 +380,8 @@ def _precision_cholesky(covariance: Array) -> Array:
     """Return U with inverse covariance U U', or nan if it is singular."""
     d = len(covariance)
     lower, failed = lapack.dpotrf(covariance, lower=True, clean=True)
-    rounding = 4 * d * np.finfo(float).eps * np.diagonal(covariance)
+    # A pivot is what sums of d products leave of a variance: less than their rounding is none.
+    rounding = 4 * d * _EPS * np.diagonal(covariance)
     if failed or (np.diagonal(lower) ** 2 <= np.maximum(rounding, TINY)).any():
         return np.full((d, d), np.nan)
     factor: Array = lapack.dtrtri(lower, lower=True)[0]

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeAlias
 
-import numpy as np
 from numpy.random import Generator
 
 from ..._typing import Array
@@ -32,18 +31,16 @@ class Scores:
 
     def log_density(self) -> Array:
         """Return the log-density of each row under each component, (n, K)."""
-        products = self.products if self.slopes is None else self.products * self.slopes[:, None]
-        return products + self.bias
-
-
-# The contracts of the parts of a mixture, for whoever writes another.
+        if self.slopes is None:
+            return self.products + self.bias
+        return self.products * self.slopes[:, None] + self.bias
 
 
 class Family(ABC, Generic[C]):
     """The distribution of a component: density, sufficient statistics, and where fits start.
 
     K is the number of components, d that of features. A `block` is one of dense rows or,
-    where the family takes them, of sparse ones (`skvmf._engine.blocks`). No method
+    where the family takes them, of sparse ones (`skvmf._engine.rows.blocks`). No method
     changes the parameters of components without rows.
     """
 
@@ -76,16 +73,17 @@ class Family(ABC, Generic[C]):
         """Return what a block adds to the moments, about `origins(components)`.
 
         Responsibilities carry the weights of the rows and, where rows are scaled, the scales.
-        Moments add: those of all blocks together are the sum of those of each. `cache` is
-        that of the scores of the same block and components, to be used up; None where a
-        partition is given and nothing was scored.
+        Moments add: those of all blocks together are the sum of those of each. They are a plain
+        tuple; a family with many names them where it reads them, as `StudentTMoments` does.
+        `cache` is that of the scores of the same block and components, to be used up; None where
+        a partition is given and nothing was scored.
         """
 
     @abstractmethod
     def maximize(self, stats: Statistics, components: C) -> tuple[C, Array]:
-        """Return the components that maximize the penalised likelihood, and which are broken.
+        """Return the components that maximize the penalised likelihood, and which are singular.
 
-        A component is broken (K, boolean) where no density fits its rows, such as a Gaussian
+        A component is singular (K, boolean) where no density fits its rows, such as a Gaussian
         on a single point: it keeps its old parameters, and the mixture prunes it. `stats` is
         left as it is.
         """
@@ -151,12 +149,12 @@ class Family(ABC, Generic[C]):
         """Return the family with its prior centred on a first partition of the data."""
         return self
 
-    def continued_by(self, fresh: "AnyFamily") -> "AnyFamily":
+    def continued_by(self, new: "AnyFamily") -> "AnyFamily":
         """Return a new family with this one's prior, for a fit that continues.
 
-        Raises a ValueError if components of this family cannot be those of `fresh`.
+        Raises a ValueError if components of this family cannot be those of the new one.
         """
-        return fresh
+        return new
 
     def adapted(self, components: C) -> C:
         """Return components of an earlier fit as this family may have them."""
@@ -174,8 +172,8 @@ class Family(ABC, Generic[C]):
         """Return components with covariances, scale matrices or concentrations that are given."""
         raise NotImplementedError
 
-    def merge_cost(self, stats: Statistics, components: C, parts: Array) -> "MergeCost":
-        """Return what merging components `parts` (M,) costs: for starts by merging and paths."""
+    def merge_cost(self, stats: Statistics, components: C, numbers: Array) -> "MergeCost":
+        """Return what merging components, by `numbers` (M,), costs: for starts and for paths."""
         raise ValueError(
             f"{type(self).__name__} components cannot be merged: the family has no `merge_cost`."
         )
@@ -212,24 +210,8 @@ class Family(ABC, Generic[C]):
 AnyFamily: TypeAlias = Family[Any]  # for whoever hands components round
 
 
-def chosen_statistics(family: AnyFamily, stats: Statistics, numbers: Array) -> Statistics:
-    """Return the statistics of some components, by their numbers; -1 is one without rows."""
-    K, kept = stats.moments[0].shape[family.component_axes[0]], numbers >= 0
-
-    def choose(moment: Array, axis: int | None) -> Array:
-        if axis is None:
-            return moment
-        shape = [-1 if i == axis else 1 for i in range(moment.ndim)]
-        return np.take(moment, numbers, axis=axis) * kept.reshape(shape)
-
-    counts = np.append(choose(stats.counts[:K], 0), stats.counts[K:])
-    moments = tuple(map(choose, stats.moments, family.component_axes))
-    origins = None if stats.origins is None else stats.origins[numbers]
-    return replace(stats, counts=counts, moments=moments, origins=origins)
-
-
 class MergeCost(ABC):
-    """Parts of the rows, one per component, and the log-likelihood that a merge of two loses."""
+    """Clusters of rows, one per component, and the log-likelihood that a merge of two loses."""
 
     counts: Array
     """Numbers of rows (M,), positive."""
@@ -239,22 +221,22 @@ class MergeCost(ABC):
 
     @abstractmethod
     def points(self) -> Array:
-        """Return a point (M, p) for each part: those that lose little are near each other."""
+        """Return a point (M, p) for each cluster: those that lose little are near each other."""
 
     @abstractmethod
-    def losses(self, i: int, parts: Array | slice = slice(None)) -> Array:
-        """Return the log-likelihood that is lost where part i is merged with each, or with some.
+    def losses(self, i: int, clusters: Array | slice = slice(None)) -> Array:
+        """Return the log-likelihood that is lost where cluster i is merged with each, or some.
 
-        That is l_i + l_j - l_ij, if l_i is the log-likelihood of the rows of part i under the
+        That is l_i + l_j - l_ij, if l_i is the log-likelihood of the rows of cluster i under the
         component that fits them best.
         """
 
     @abstractmethod
     def merge(self, i: int, j: int) -> None:
-        """Add part j to part i; part j is not used any more."""
+        """Add cluster j to cluster i; cluster j is not used any more."""
 
     def log_likelihoods(self) -> Array:
-        """Return the log-likelihood l_i of each part, (M,), for starts with a background."""
+        """Return the log-likelihood l_i of each cluster, (M,), for starts with a background."""
         raise ValueError(
             f"Starts by merging with a background need {type(self).__name__}.log_likelihoods."
         )
@@ -280,8 +262,8 @@ class SeedFamily(Family[C]):
         """Return the largest value of the log-density of each component, (K,)."""
 
     @abstractmethod
-    def fit_parts(self, cost: Any, parts: Array) -> C:
-        """Return the components that fit some parts, by number, of the family's `merge_cost`."""
+    def fit_parts(self, cost: Any, clusters: Array) -> C:
+        """Return the components that fit some clusters, by number, of a `merge_cost`."""
 
 
 @dataclass(frozen=True)
@@ -304,11 +286,11 @@ class Update:
     """How statistics move the components: to the family's maximum; subclasses go elsewhere."""
 
     def __call__(self, family: Any, stats: Statistics, components: Any) -> tuple[Any, Array]:
-        """Return better components, and which are broken, as `Family.maximize` does."""
+        """Return better components, and which are singular, as `Family.maximize` does."""
         return family.maximize(stats, components)
 
-    def reseed(self, family: Any, components: Any, alive: Array, k: int, row: Array) -> Any:
-        """Move component k to a row (d,); the components `alive` (K,) have rows."""
+    def reseed(self, family: Any, components: Any, non_empty: Array, k: int, row: Array) -> Any:
+        """Move component k to a row (d,); the components `non_empty` (K,) have rows."""
         return family.reseed(components, k, row)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -10,131 +10,25 @@ from numpy.random import Generator
 from ..._kernels import fisher as kernels
 from ..._typing import Array
 from ..rows.blocks import DenseBlock
-from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
-from .family import AnyFamily, Family, MergeCost, Proposal, Scores, SeedFamily
-from .gradients import (
-    Bags,
-    Gradients,
-    GradientsType,
-    ParameterBlock,
-    VectorResponsibilities,
-    repeat_columns,
-)
-from .merging import EllipticalMergeCost, SphericalMergeCost
+from .covariance import per_component
+from .elliptical import Elliptical
+from .family import Proposal, Scores, SeedFamily
+from .gaussian_products import GaussianComponents
+from .gradients import Bags, Gradients, GradientsType, ParameterBlock, VectorResponsibilities
+from .merge_costs import SphericalMergeCost
 from .missing import ObservedRows
-from .products import GaussianComponents, squared_distances
 from .responsibilities import Responsibilities, as_dense
 from .statistics import Statistics
 
-# Units have 24 digits of two: rounding of the sums that they are taken from, as by other weights of
-# the same ratio, changes none of them, and no bit of what a start does.
-UNIT_PRECISION = 2.0**24
-
 _EPS = float(np.finfo(np.float64).eps)
+_LOG_2PI = float(np.log(2 * np.pi))
+# What moments lose to rounding does not count below these parts of a variance, and of the old one.
+_NEGLIGIBLE = 1e-6
+_NEGLIGIBLE_OF_OLD = 1e-12
 _ADVICE = (
     "If a few rows lie far from all others, no reg_covar helps: leave them out, set "
     "background=True, or take a StudentTMixture."
 )
-
-
-Shape = TypeVar("Shape", bound=GaussianComponents)
-
-
-@dataclass(frozen=True)
-class Elliptical(Family[Shape]):
-    """Components with a mean and a matrix of some covariance type: what families of them share."""
-
-    dim: int
-    covariance_type: str
-    reg_covar: float = 0.0  # added to the diagonals
-    fixed_covariances: bool = False
-    fixed_means: bool = False
-    scale: float = 1.0  # mean variance of the features: that of components that have none yet
-    units: Array | None = None  # spread of each feature, (d,); None if it does not matter
-    divided: bool = False  # whether rows are divided by the units
-
-    @property
-    def type(self) -> CovarianceType:
-        return COVARIANCE_TYPES[self.covariance_type]
-
-    def with_units(self, variances: Array) -> Self:
-        """Return the family for features of such variances (d,).
-
-        The best full, tied and diagonal covariances do not depend on the units of features, so
-        starts divide by their spread. Constant features stay as they are, and so do all where
-        covariances are spherical: there units matter.
-        """
-        if self.covariance_type == "spherical":
-            return self
-        mantissas, exponents = np.frexp(np.sqrt(np.where(variances > 0, variances, 1.0)))
-        mantissas = np.rint(mantissas * UNIT_PRECISION) / UNIT_PRECISION
-        return replace(self, units=np.ldexp(mantissas, exponents))
-
-    def in_units(self) -> Self:
-        if self.units is None:
-            return self
-        return replace(self, divided=True, scale=1.0)
-
-    def log_units(self, block: DenseBlock) -> Any:
-        if self.units is None or self.divided:
-            return 0.0
-        logs = np.log(self.units)
-        return logs.sum() if block.missing is None else ~np.isnan(block.X) @ logs
-
-    @property
-    def regularization(self) -> float | Array:
-        """What is added to the diagonals, in the units of the rows."""
-        if self.units is None or not self.divided:
-            return self.reg_covar
-        return self.reg_covar / self.units**2
-
-    @property
-    def _units_of_log_det(self) -> Array | None:
-        return None if self.divided else self.units
-
-    @property
-    def min_rows(self) -> int:
-        return self.dim + 1
-
-    def n_parameters(self, n_components: int) -> int:
-        n_means = 0 if self.fixed_means else n_components * self.dim
-        if self.fixed_covariances:
-            return n_means
-        return n_means + self.type.n_parameters(n_components, self.dim)
-
-    def kmeans(self) -> "Gaussian":
-        return Gaussian(self.dim, "spherical", fixed_covariances=True, scale=self.scale)
-
-    @property
-    def component_axes(self) -> tuple[int | None, ...]:
-        return 0, None if self.type.shared else 0
-
-    def centres(self, components: Shape) -> Array:
-        return components.means
-
-    def distances(self, block: DenseBlock, centres: Array) -> Array:
-        """Return squared distances in units of the data's variance, (n, m)."""
-        return squared_distances(block.X, centres, np.full(len(centres), 1 / self.scale))
-
-    def origins(self, components: Shape) -> Array:
-        return components.origins
-
-    def continued_by(self, fresh: AnyFamily) -> AnyFamily:
-        """Return the new family, after a check of its type of covariance."""
-        assert isinstance(fresh, Elliptical)
-        if fresh.covariance_type != self.covariance_type:
-            raise ValueError(
-                f"The fitted mixture has covariance_type={self.covariance_type!r}, and "
-                f"covariance_type is {fresh.covariance_type!r} now: set it back, or start from "
-                "scratch with a clone of the mixture."
-            )
-        return replace(fresh, units=self.units)  # in which the components' log-densities are
-
-    def merge_cost(self, stats: Statistics, components: Shape, parts: Array) -> MergeCost:
-        counts, means = stats.counts[parts], components.means[parts]
-        if self.type.shared:
-            return EllipticalMergeCost(counts, means @ components.cholesky, None, self.type)
-        return EllipticalMergeCost(counts, means, components.covariances[parts], self.type)
 
 
 @dataclass(frozen=True)
@@ -149,15 +43,18 @@ class Gaussian(Elliptical[GaussianComponents]):
 
     components_class: ClassVar[type] = GaussianComponents
 
+    def kmeans(self) -> "Gaussian":
+        return Gaussian(self.dim, "spherical", fixed_covariances=True, scale=self.scale)
+
     def sample(self, components: GaussianComponents, counts: Array, rng: Generator) -> Array:
         return self.type.draw(components.means, components.covariances, counts, rng)
 
     def components(self, means: Array, covariances: Array) -> GaussianComponents:
-        return self.type.components(means, covariances, self._units_of_log_det)
+        return self.type.components(means, covariances, self.units_of_density)
 
     def from_centres(self, centres: Array) -> GaussianComponents:
         """Return components at centres (K, d) with the data's scale."""
-        variances = self.scale if self._units_of_log_det is None else self._units_of_log_det**2
+        variances = self.scale if self.units_of_density is None else self.units_of_density**2
         nothing = np.zeros(self.type.shape(*centres.shape))
         return self.components(centres, self.type.regularized(nothing, variances))
 
@@ -179,9 +76,13 @@ class Gaussian(Elliptical[GaussianComponents]):
             products = self.type.scores(block.X, components)
         else:
             rows = ObservedRows(self.type, block, components)
-            products, normalizers = rows.scores(self._units_of_log_det)
+            products, normalizers = rows.scores(self.units_of_density)
             products += normalizers
-        return Scores(products, components.log_det - 0.5 * self.dim * np.log(2 * np.pi))
+        return Scores(products, self.peaks(components))
+
+    def peaks(self, components: GaussianComponents) -> Array:
+        """Return the log-densities at the means, (K,)."""
+        return components.log_det - 0.5 * self.dim * _LOG_2PI
 
     def moments(
         self,
@@ -191,26 +92,30 @@ class Gaussian(Elliptical[GaussianComponents]):
         cache: None = None,
         shares: Responsibilities | None = None,
     ) -> tuple[Array, ...]:
-        """Return moments; `shares` weigh conditional covariances, else the responsibilities do."""
+        """Return first and second moments.
+
+        If values are missing, `shares` weigh conditional covariances, else responsibilities do.
+        """
         if block.missing is None:
             return self.type.moments(block.X, responsibilities, components)
-        K, shares = len(components), shares or responsibilities
-        own = as_dense(responsibilities, K), as_dense(shares, K)
-        return ObservedRows(self.type, block, components).moments(*own)
+        K = len(components)
+        return ObservedRows(self.type, block, components).moments(
+            as_dense(responsibilities, K), as_dense(shares or responsibilities, K)
+        )
 
     def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
         assert origins is not None
         assert stats.origins is not None
         shifts = origins - stats.origins
         first, second = stats.moments
-        moved = self.type.moved(stats.counts, first, second, shifts)
+        second = self.type.moved(stats.counts, first, second, shifts)
         first = first - stats.counts[:, None] * shifts
-        return replace(stats, moments=(first, moved), origins=origins)
+        return replace(stats, moments=(first, second), origins=origins)
 
     def sample_means(self, stats: Statistics, components: GaussianComponents) -> Array:
         """Return the weighted means of the rows (K, d); an empty component stays."""
         assert stats.origins is not None
-        means = stats.origins + _first(stats)
+        means = stats.origins + _mean_first(stats)
         empty = stats.counts <= 0
         means[empty] = components.means[empty]
         return means
@@ -227,21 +132,22 @@ class Gaussian(Elliptical[GaussianComponents]):
             return self.components(means, components.covariances), np.zeros_like(empty)
         covariances = self._covariances(stats, components.covariances)
         if means is not sample_means:
+            # About other points than the rows' means scatter is larger, by the distance.
             covariances = covariances + self.type.scatter(stats.counts, means - sample_means)
         covariances = self.type.replaced(covariances, empty, by=components.covariances)
-        fresh = self._regular_components(means, covariances, stats)
-        broken = np.isnan(fresh.log_det)
-        if not broken.any():
-            return fresh, broken
-        if broken[~empty].all():
+        updated = self._regular_components(means, covariances, stats)
+        singular = np.isnan(updated.log_det)
+        if not singular.any():
+            return updated, singular
+        if singular[~empty].all():
             raise ValueError(
                 "Every covariance is singular: the rows of each component lie in a subspace. "
                 f"Increase reg_covar (now {self.reg_covar}), reduce n_components, or choose a "
                 f"simpler covariance_type. {_ADVICE}"
             )
-        means = np.where(broken[:, None], components.means, means)
-        covariances = self.type.replaced(fresh.covariances, broken, by=components.covariances)
-        return self.components(means, covariances), broken
+        means = np.where(singular[:, None], components.means, means)
+        covariances = self.type.replaced(updated.covariances, singular, by=components.covariances)
+        return self.components(means, covariances), singular
 
     def reseed(self, components: GaussianComponents, k: int, row: Array) -> GaussianComponents:
         """Move component k to a row, with the mean covariance of all."""
@@ -250,21 +156,24 @@ class Gaussian(Elliptical[GaussianComponents]):
         means = components.means.copy()
         means[k] = row
         covariances = components.covariances
-        if self.fixed_covariances:
-            return self.components(means, covariances)
-        average = np.broadcast_to(covariances.mean(axis=0), covariances.shape)
-        moved = np.arange(len(means)) == k
-        return self.components(means, self.type.replaced(covariances, moved, by=average))
+        if not self.fixed_covariances:
+            average = np.broadcast_to(covariances.mean(axis=0), covariances.shape)
+            moved = np.arange(len(means)) == k
+            covariances = self.type.replaced(covariances, moved, by=average)
+        return self.components(means, covariances)
 
     def kept(
         self, first: GaussianComponents, old: GaussianComponents, numbers: Array, merged: Array
     ) -> GaussianComponents:
         if not (self.fixed_means or self.fixed_covariances):
             return first
-        means = old.means[numbers] if self.fixed_means else first.means
-        if not self.fixed_covariances:
-            return self.components(means, first.covariances)
-        return self.components(means, self.type.select(old.covariances, numbers))
+        means = first.means
+        if self.fixed_means:
+            means = old.means[numbers]
+        covariances = first.covariances
+        if self.fixed_covariances:
+            covariances = self.type.select(old.covariances, numbers)
+        return self.components(means, covariances)
 
     def initial(
         self, stats: Statistics, components: GaussianComponents, centres: Array | None = None
@@ -275,40 +184,42 @@ class Gaussian(Elliptical[GaussianComponents]):
         is a covariance that the partition leaves empty or singular.
         """
         assert stats.origins is not None
-        means = stats.origins + _first(stats)
+        means = stats.origins + _mean_first(stats)
         if self.fixed_covariances:
             means = means if centres is None else centres
             return self.components(means, components.covariances)
         covariances = self._covariances(stats, components.covariances)
         of_data = self.type.of_data(stats.counts, means, covariances)
         if centres is not None:
-            fresh = self.components(centres, of_data)
+            # Nobody knows which rows are theirs.
+            first = self.components(centres, of_data)
         else:
-            fresh = self._regular_components(means, covariances, stats)
-            unusable = np.isnan(fresh.log_det) | (stats.counts <= 0)
-            if np.isnan(fresh.log_det).all():
-                fresh = self.components(means, of_data)
+            first = self._regular_components(means, covariances, stats)
+            singular = np.isnan(first.log_det)
+            unusable = singular | (stats.counts <= 0)
+            if singular.all():
+                first = self.components(means, of_data)
             elif unusable.any():
-                covariances = self.type.replaced(fresh.covariances, unusable, by=of_data)
-                fresh = self.components(means, covariances)
-        if np.isnan(fresh.log_det).any():
+                covariances = self.type.replaced(first.covariances, unusable, by=of_data)
+                first = self.components(means, covariances)
+        if np.isnan(first.log_det).any():
             raise ValueError(
                 "The covariance of the data is singular: the rows lie in a subspace. Increase "
                 f"reg_covar (now {self.reg_covar}) or choose a simpler covariance_type. {_ADVICE}"
             )
-        return fresh
+        return first
 
     def _regular_components(
         self, means: Array, covariances: Array, stats: Statistics
     ) -> GaussianComponents:
         """Return components; covariances that are singular by rounding alone grow by that much."""
-        fresh = self.components(means, covariances)
-        singular = np.isnan(fresh.log_det)
+        components = self.components(means, covariances)
+        singular = np.isnan(components.log_det)
         if singular.any() and self.reg_covar > 0:  # else the rows may lie in a subspace
             regular = self.type.regularized(covariances, 8 * self.dim * self._rounding(stats))
             covariances = self.type.replaced(covariances, singular, by=regular)
-            fresh = self.components(means, covariances)
-        return fresh
+            components = self.components(means, covariances)
+        return components
 
     def _covariances(self, stats: Statistics, old: Array) -> Array:
         """Return covariances; the old ones where moments have lost their digits.
@@ -316,12 +227,16 @@ class Gaussian(Elliptical[GaussianComponents]):
         Moments about a point far from the rows cancel. A mean that has come from there is at the
         rows now, so the next step knows better, and the bound does not fall meanwhile.
         """
-        kind, first, second = self.type, _first(stats), stats.moments[1]
-        each = np.where(stats.counts > 0, stats.counts, 1.0)
-        second = second / (stats.counts.sum() if kind.shared else per_component(each, second))
-        estimate = kind.estimate(stats.counts, first, second)
+        kind = self.type
+        _, second = stats.moments
+        divisor = stats.counts.sum()
+        if not kind.shared:
+            divisor = per_component(np.where(stats.counts > 0, stats.counts, 1.0), second)
+        estimate = kind.estimate(stats.counts, _mean_first(stats), second / divisor)
         covariances = kind.regularized(estimate, self.regularization)
-        negligible = np.maximum(1e-6 * kind.variances(covariances), 1e-12 * kind.variances(old))
+        negligible = np.maximum(
+            _NEGLIGIBLE * kind.variances(covariances), _NEGLIGIBLE_OF_OLD * kind.variances(old)
+        )
         inexact = self._rounding(stats) > negligible
         if kind.shared:
             return old if inexact.any() else covariances
@@ -329,13 +244,13 @@ class Gaussian(Elliptical[GaussianComponents]):
 
     def _rounding(self, stats: Statistics) -> Array:
         """Return what moments about points that are not the means lose of variances."""
-        return _EPS * self.type.variances(self.type.scatter(stats.counts, _first(stats)))
+        return _EPS * self.type.variances(self.type.scatter(stats.counts, _mean_first(stats)))
 
     def proposal(self) -> Proposal:
         """Start with spherical Gaussians, and give them covariances where rows suffice."""
         return Proposal(
             ShrunkSpherical.of(self),
-            None if self.fixed_covariances else ShrunkGaussian.of(self),
+            shaped=None if self.fixed_covariances else ShrunkGaussian.of(self),
             trimmed=lambda scale: replace(self, scale=scale).proposal(),
         )
 
@@ -349,9 +264,10 @@ class Gaussian(Elliptical[GaussianComponents]):
         return DiagonalGradients
 
 
-def _first(stats: Statistics) -> Array:
-    """Return first moments per unit of count."""
-    return stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
+def _mean_first(stats: Statistics) -> Array:
+    """Return first moments per unit of count, (K, d)."""
+    first, _ = stats.moments
+    return first / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
 
 
 class DiagonalGradients(Gradients):
@@ -369,21 +285,24 @@ class DiagonalGradients(Gradients):
     }
 
     def __init__(self, weights: Array, components: GaussianComponents, *, tangent: bool) -> None:
-        self._weights, self._means = weights, components.means
+        self._weights = weights
+        self._means = components.means
         self._variances = components.covariances
         K, d = self._variances.shape
-        _, each = repeat_columns(weights, weights, d)
+        of_features = np.tile(weights[:, None], d)
         self.blocks = {
-            "means": ParameterBlock(1 / np.sqrt(self._variances), each),
-            "variances": ParameterBlock(0.5 / self._variances, 2 * each),
+            "means": ParameterBlock(1 / np.sqrt(self._variances), of_features),
+            "variances": ParameterBlock(0.5 / self._variances, 2 * of_features),
             "weights": ParameterBlock(np.ones(K), weights),
         }
 
     def statistics(
         self, bags: Bags, responsibilities: VectorResponsibilities, kinds: Sequence[str]
     ) -> tuple[dict[str, Array], Array]:
-        n, (K, d) = len(bags[0]) - 1, self._means.shape
-        counts, first, second = np.empty((n, K)), np.empty((n, K, d)), np.empty((n, K, d))
+        n = len(bags[0]) - 1
+        K, d = self._means.shape
+        counts = np.empty((n, K))
+        first, second = np.empty((n, K, d)), np.empty((n, K, d))
         add = kernels.packed_moment_sums if responsibilities.packed else kernels.moment_sums
         add(bags, responsibilities.resp, responsibilities.table, self._means, counts, first, second)
         sizes = counts.sum(axis=1)
@@ -399,7 +318,8 @@ class DiagonalGradients(Gradients):
         return statistics, sizes
 
 
-MIN_ROWS_PER_COMPONENT = 8  # with a covariance of its own
+# A component with a covariance of its own needs so many rows, or they tell little about it.
+MIN_ROWS_PER_COMPONENT = 8
 
 
 @dataclass(frozen=True)
@@ -418,9 +338,14 @@ class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
     ) -> tuple[GaussianComponents, Array]:
         empty = stats.counts <= 0
         variances = np.where(empty, 0.0, self._covariances(stats, components.covariances))
-        pooled = max(stats.counts @ variances / stats.counts.sum(), 1e-12 * self.scale)
+        pooled = max(stats.counts @ variances / stats.counts.sum(), self._least_variance)
         means = self.sample_means(stats, components)
         return self._shrunk(means, variances, stats.counts, pooled), np.zeros_like(empty)
+
+    @property
+    def _least_variance(self) -> float:
+        """Of copies of one row there is no variance to pool."""
+        return 1e-12 * self.scale
 
     def at_points(
         self, points: Array, like: GaussianComponents | None = None
@@ -437,24 +362,23 @@ class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
             np.append(components.covariances, others.covariances),
         )
 
-    def peaks(self, components: GaussianComponents) -> Array:
-        return components.log_det - 0.5 * self.dim * np.log(2 * np.pi)
-
     def merge_cost(
-        self, stats: Statistics, components: GaussianComponents, parts: Array
+        self, stats: Statistics, components: GaussianComponents, numbers: Array
     ) -> SphericalMergeCost:
         """Return what merging components costs, by sums about the mean of all means."""
         centre = components.means.mean(axis=0)
-        moved = self.recenter(stats, np.tile(centre, (len(stats.counts), 1)))
-        counts, sums, squares = stats.counts[parts], *(part[parts] for part in moved.moments)
+        stats = self.recenter(stats, np.tile(centre, (len(stats.counts), 1)))
+        counts = stats.counts[numbers]
+        sums, squares = (moment[numbers] for moment in stats.moments)
         scatter = np.maximum(squares - np.einsum("kd,kd->k", sums, sums) / counts, 0)
-        pooled = max(scatter.sum() / (counts.sum() * self.dim), 1e-12 * self.scale)
+        pooled = max(scatter.sum() / (counts.sum() * self.dim), self._least_variance)
         return SphericalMergeCost(sums, counts, squares, centre, self.n_pseudo, float(pooled))
 
-    def fit_parts(self, cost: SphericalMergeCost, parts: Array) -> GaussianComponents:
-        counts, means = cost.counts[parts], cost.sums[parts] / cost.counts[parts, None]
+    def fit_parts(self, cost: SphericalMergeCost, clusters: Array) -> GaussianComponents:
+        counts = cost.counts[clusters]
+        means = cost.sums[clusters] / counts[:, None]
         squares = np.einsum("kd,kd->k", means, means)
-        variances = np.maximum(cost.row_squares[parts] / counts - squares, 0) / self.dim
+        variances = np.maximum(cost.row_squares[clusters] / counts - squares, 0) / self.dim
         return self._shrunk(cost.centre + means, variances, counts, cost.pooled)
 
     def _shrunk(
@@ -477,26 +401,29 @@ class ShrunkGaussian(Gaussian):
     @classmethod
     def of(cls, family: Gaussian) -> "ShrunkGaussian":
         """Return the family with the n0 that its type of covariance asks for."""
-        kind, n_pseudo = family.covariance_type, family.type.pseudo_rows(family.dim)
         return cls(
             family.dim,
-            kind,
+            family.covariance_type,
             family.reg_covar,
             scale=family.scale,
             units=family.units,
             divided=family.divided,
-            n_pseudo=n_pseudo,
+            n_pseudo=family.type.pseudo_rows(family.dim),
         )
 
     def affordable(self, n_rows: int, n_components: int) -> bool:
-        """Return whether there are enough rows to estimate the components."""
+        """Return whether there are enough rows to estimate the components.
+
+        A row has `dim` numbers: there are to be two for each parameter of a covariance.
+        """
         n_parameters = self.type.n_parameters(n_components, self.dim)
         return n_rows >= max(MIN_ROWS_PER_COMPONENT * n_components, 2 * n_parameters / self.dim)
 
     def maximize(
         self, stats: Statistics, components: GaussianComponents, means: Array | None = None
     ) -> tuple[GaussianComponents, Array]:
-        counts, kind = stats.counts, self.type
+        kind = self.type
+        counts = stats.counts
         covariances = self._covariances(stats, components.covariances)
         pooled = covariances
         if not kind.shared:
@@ -504,15 +431,17 @@ class ShrunkGaussian(Gaussian):
         floor = max(1e-9 * float(np.mean(kind.variances(pooled))), 1e-12 * self.scale)
         pooled = kind.regularized(pooled, floor)
         shrunk = pooled if kind.shared else self._shrunk(covariances, counts, pooled)
-        result = self.components(self.sample_means(stats, components), shrunk)
-        singular = np.isnan(result.log_det)
+        updated = self.components(self.sample_means(stats, components), shrunk)
+        singular = np.isnan(updated.log_det)
         if singular.any():  # by rounding, beside a row very far away: then a sphere of its size
             sizes = np.maximum(kind.sizes(shrunk), floor)  # rounding can take them below zero
-            sizes = sizes if kind.shared else sizes[:, None]
-            spheres = kind.regularized(np.zeros_like(shrunk), sizes)
-            covariances = spheres if kind.shared else kind.replaced(shrunk, singular, spheres)
-            result = self.components(result.means, covariances)
-        return result, np.zeros(len(counts), dtype=bool)
+            covariances = kind.regularized(
+                np.zeros_like(shrunk), sizes if kind.shared else sizes[:, None]
+            )
+            if not kind.shared:
+                covariances = kind.replaced(shrunk, singular, by=covariances)
+            updated = self.components(updated.means, covariances)
+        return updated, np.zeros(len(counts), dtype=bool)
 
     def split(self, components: GaussianComponents, steps: Array) -> GaussianComponents:
         """Return components moved by -steps (K, d), followed by the same moved by steps."""
@@ -524,7 +453,8 @@ class ShrunkGaussian(Gaussian):
         self, components: GaussianComponents, weights: Array, pairs: Array
     ) -> list[GaussianComponents]:
         """Return a component for each pair (m, 2), with the mean and covariance of the two."""
-        kind, (a, b) = self.type, pairs.T
+        kind = self.type
+        a, b = pairs.T
         total = weights[a] + weights[b]
         fractions = np.where(total > 0, weights[a] / np.where(total > 0, total, 1.0), 0.5)
         gaps = components.means[a] - components.means[b]
@@ -534,37 +464,43 @@ class ShrunkGaussian(Gaussian):
             others = kind.select(components.covariances, b)
             covariances = kind.merged(1 - fractions, covariances, others, gaps)
         merged = self.components(means, covariances)
-        return [
-            GaussianComponents(
-                means[part],
-                kind.select(merged.covariances, part),
-                kind.select(merged.cholesky, part),
-                merged.log_det[part],
-                origins=means[part],
+
+        def component(k: int) -> GaussianComponents:
+            """Return one of the merged components: arrays that are made together cost less."""
+            only = slice(k, k + 1)
+            return GaussianComponents(
+                means[only],
+                kind.select(merged.covariances, only),
+                kind.select(merged.cholesky, only),
+                merged.log_det[only],
+                origins=means[only],
                 spread=0.0,
             )
-            for part in (slice(k, k + 1) for k in range(len(pairs)))
-        ]
+
+        return list(map(component, range(len(pairs))))
 
     def merge_statistics(
         self, stats: Statistics, components: GaussianComponents, pairs: Array
     ) -> tuple[Statistics, GaussianComponents]:
         """Add statistics of the second of each pair (m, 2) to the first; return components, too."""
-        kind, (a, b) = self.type, pairs.T
+        kind = self.type
+        a, b = pairs.T
         assert stats.origins is not None
+        # Moments add where they are about the same points.
         origins = stats.origins.copy()
         origins[b] = origins[a]
         stats = self.recenter(stats, origins)
-        counts, (first, second) = stats.counts, stats.moments
-        for sums in (counts, first) if kind.shared else (counts, first, second):
-            sums[a] += sums[b]
+        counts = stats.counts
+        first, second = stats.moments
+        counts[a] += counts[b]
+        first[a] += first[b]
+        if not kind.shared:  # else the sum is that of all anyway
+            second[a] += second[b]
         left = np.delete(np.arange(len(counts)), b)
-        moments = (first[left], kind.select(second, left))
+        moments = first[left], kind.select(second, left)
+        stats = replace(stats, counts=counts[left], moments=moments, origins=origins[left])
         covariances = kind.select(components.covariances, left)
-        return (
-            replace(stats, counts=counts[left], moments=moments, origins=origins[left]),
-            self.components(components.means[left], covariances),
-        )
+        return stats, self.components(components.means[left], covariances)
 
     def _shrunk(self, covariances: Array, counts: Array, pooled: Array) -> Array:
         """Return (n C + n0 s pooled) / (n + n0), with C's own size s in units of the pooled one.
@@ -576,7 +512,6 @@ class ShrunkGaussian(Gaussian):
         n_of_size = 1 + 2 / self.dim
         sizes = (counts * ratios + n_of_size) / (counts + n_of_size)
         total = counts + self.n_pseudo
-        of_rows, of_pseudo = counts / total, self.n_pseudo * sizes / total
-        shrunk: Array = per_component(of_rows, covariances) * covariances
-        shrunk += per_component(of_pseudo, covariances) * pooled
+        shrunk: Array = per_component(counts / total, covariances) * covariances
+        shrunk += per_component(self.n_pseudo * sizes / total, covariances) * pooled
         return shrunk

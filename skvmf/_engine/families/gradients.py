@@ -72,6 +72,7 @@ def repeat_columns(first: Array, second: Array, d: int) -> tuple[Array, Array]:
 
 
 def _inverse(values: Array) -> Array:
+    # Components without weight have no variance. Beyond the largest float it is taken for that.
     with np.errstate(over="ignore"):
         inverses = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
     return np.minimum(inverses, _MAX_FLOAT)

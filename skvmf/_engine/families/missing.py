@@ -6,19 +6,32 @@ component fills them with their conditional means, and second moments grow by th
 covariances, so that all other parts of EM see moments of whole rows.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..._kernels import missing as kernels
 from ..._typing import Array
 from ..rows.blocks import DenseBlock
 from .covariance import COVARIANCE_TYPES, CovarianceType
-from .products import GaussianComponents, full_moments, full_scores
+from .gaussian_products import GaussianComponents, full_moments, full_scores
 from .responsibilities import DenseResponsibilities
 
 FULL = COVARIANCE_TYPES["full"]
 _LOG_2PI = float(np.log(2 * np.pi))
-MIN_PRODUCTS = 2**19  # of a pattern in a block, from which its rows are taken as whole ones
-MAX_KEPT = 64  # patterns whose components are kept for all blocks of a step
+# From so many multiplications on, rows of one pattern in a block are taken as whole rows of fewer
+# features: to derive components of these features costs less then.
+MIN_PRODUCTS = 2**19
+MAX_PATTERNS = 64  # whose components are kept for all blocks of a step: each has K d^2 numbers
+
+
+class _Pattern(NamedTuple):
+    """Components as rows see them that lack the same features."""
+
+    observed: Array  # the numbers of p features
+    marginal: GaussianComponents  # of these features
+    extension: Array  # (K, d, p): how gaps of all features follow from observed ones
+    conditional: Array  # (K, d, d): covariances of what is missing, zero elsewhere
 
 
 class ObservedRows:
@@ -29,21 +42,20 @@ class ObservedRows:
     ) -> None:
         missing = block.missing
         assert missing is not None
-        self._kind, self._components = kind, components
-        self._X, self._mask, self._order = missing.X, missing.mask, missing.order
-        self._n_missing, self._patterns = missing.n_missing, missing.patterns
-        K, d = components.means.shape
+        self._kind = kind
+        self._components = components
+        self._X = missing.X
+        self._mask = missing.mask
+        self._order = missing.order
+        self._n_missing = missing.n_missing
+        self._patterns = missing.patterns
         if kind.full:
-            if (kept := components.by_pattern.get(b"")) is None:
-                roots = np.swapaxes(np.broadcast_to(components.cholesky, (K, d, d)), 1, 2)
-                precisions = kind.each_precision(components.cholesky, K, d)
-                kept = np.ascontiguousarray(precisions), np.ascontiguousarray(roots)
-                components.by_pattern[b""] = kept
-            self._precisions, self._roots = kept
-            first, after, lacking = self._patterns[:, :3].T
-            often = ((after - first) * (K * d * d) >= MIN_PRODUCTS) & (lacking < d)
-            self._often = [slice(*pattern) for pattern in self._patterns[often, :2]]
-            self._rest = np.ascontiguousarray(self._patterns[~often])
+            self._precisions, self._roots = components.for_missing
+            K, d = components.means.shape
+            first, after, n_missing = self._patterns[:, :3].T
+            is_frequent = ((after - first) * (K * d * d) >= MIN_PRODUCTS) & (n_missing < d)
+            self._frequent = [slice(*rows) for rows in self._patterns[is_frequent, :2]]
+            self._others = np.ascontiguousarray(self._patterns[~is_frequent])
 
     def scores(self, units: Array | None = None) -> tuple[Array, Array]:
         """Return minus half the squared distances of what is observed (n, K), and what they lack.
@@ -52,51 +64,58 @@ class ObservedRows:
         units (d,) if they are given.
         """
         components = self._components
-        scores, logs = np.empty((2, len(self._X), len(components)))
+        shape = len(self._X), len(components)
+        scores = np.empty(shape)
+        log_dets = np.empty(shape)  # of the precisions of missing features
         if self._kind.full:
-            kernels.full_scores(*self._arguments(self._rest), self._roots, scores, logs)
+            arguments = self._arguments(self._others)
+            kernels.full_scores(*arguments, self._roots, scores, log_dets)
             if units is not None:
-                logs += 2 * (self._mask @ np.log(units))[:, None]
-            for rows in self._often:
-                seen, part, *_ = self._part(rows)
-                scores[rows] = full_scores(self._X[rows][:, seen], part)
-                logs[rows] = 2 * (components.log_det - part.log_det)
-                if units is not None:  # which the part's determinant lacks
-                    logs[rows] -= 2 * np.log(units[seen]).sum()
+                log_dets += 2 * (self._mask @ np.log(units))[:, None]
+            for rows in self._frequent:
+                pattern = self._pattern(rows)
+                scores[rows] = full_scores(self._X[rows][:, pattern.observed], pattern.marginal)
+                log_dets[rows] = 2 * (components.log_det - pattern.marginal.log_det)
+                if units is not None:  # which the determinant of the marginal lacks
+                    log_dets[rows] -= 2 * np.log(units[pattern.observed]).sum()
         else:
             scales = self._by_feature(components.cholesky)
             kernels.diagonal_scores(self._X, components.means, scales, scores)
-            logs = np.dot(self._mask, 2 * np.log(scales if units is None else scales * units).T)
-        lacking = 0.5 * (_LOG_2PI * self._n_missing[:, None] - self._as_given(logs))
-        return self._as_given(scores), lacking
+            scales = scales if units is None else scales * units
+            log_dets = np.dot(self._mask, 2 * np.log(scales).T)
+        log_dets = self._as_given(log_dets)
+        return self._as_given(scores), 0.5 * (_LOG_2PI * self._n_missing[:, None] - log_dets)
 
     def moments(self, weights: Array, shares: Array) -> tuple[Array, Array]:
         """Return moments about the origins by `weights` (n, K), covariances by responsibilities."""
-        kind, components = self._kind, self._components
+        kind = self._kind
+        components = self._components
         K, d = components.means.shape
         weights, shares = weights[self._order], shares[self._order]
         if kind.full:
-            moments = np.empty((K, d + 1, d))
-            kernels.full_moments(*self._arguments(self._rest), weights, shares, moments)
-            second, first = moments[:, :d], moments[:, d]
-            for rows in self._often:
+            both = np.empty((K, d + 1, d))
+            kernels.full_moments(*self._arguments(self._others), weights, shares, both)
+            second, first = both[:, :d], both[:, d]
+            for rows in self._frequent:
                 self._add_moments(rows, weights[rows], shares[rows], first, second)
         else:
-            first, second = np.zeros((2, K, d))
+            first, second = np.zeros((K, d)), np.zeros((K, d))
             kernels.diagonal_moments(self._X, components.means, weights, first, second)
             second += np.dot(shares.T, self._mask) * self._by_feature(components.covariances)
         if kind.shared:
             second = second.sum(axis=0)
         elif kind.name == "spherical":
             second = second.sum(axis=1)
+        # So far they are about the means: about these, conditional covariances just add.
         counts = np.dot(np.ones(len(weights)), weights)
         shifts = components.origins - components.means
         return first - counts[:, None] * shifts, kind.moved(counts, first, second, shifts)
 
     def conditional_means(self, resp: Array) -> Array:
         """Return the rows (n, d), missing values replaced by means, by responsibilities (n, K)."""
-        filled, resp = np.zeros_like(self._X), resp[self._order].astype(np.float64)
+        resp = resp[self._order].astype(np.float64)
         if self._kind.full:
+            filled = np.zeros_like(self._X)
             kernels.add_full_means(*self._arguments(self._patterns), resp, filled)
         else:
             filled = np.dot(resp, self._components.means)
@@ -108,42 +127,51 @@ class ObservedRows:
         work = np.empty((2 * d + 2, d))
         return self._X, patterns, self._components.means, self._precisions, work
 
-    def _part(self, rows: slice) -> tuple[Array, GaussianComponents, Array, Array]:
-        """Return what is observed of rows of one pattern, and components of these features.
+    def _pattern(self, rows: slice) -> _Pattern:
+        """Return the components as rows of one pattern see them."""
+        is_missing = self._mask[rows.start]
+        by_pattern = self._components.by_pattern
+        key = is_missing.tobytes()
+        pattern: _Pattern | None = by_pattern.get(key)
+        if pattern is None:
+            pattern = self._new_pattern(np.flatnonzero(~is_missing), np.flatnonzero(is_missing))
+            if len(by_pattern) < MAX_PATTERNS:
+                by_pattern[key] = pattern
+        return pattern
 
-        Also returns how whole gaps follow from observed ones, (K, d, p), and the conditional
-        covariances of what is missing, zero elsewhere, (K, d, d).
-        """
-        gone, components = self._mask[rows.start], self._components
-        kept = components.by_pattern.get(key := gone.tobytes())
-        if kept is None:
-            (K, d), seen, lost = components.means.shape, np.flatnonzero(~gone), np.flatnonzero(gone)
-            covariances = np.broadcast_to(components.covariances, (K, d, d))
-            own = covariances[:, seen[:, None], seen]
-            part = FULL.components(components.means[:, seen], own)
-            lift, rest = np.zeros((K, d, len(seen))), np.zeros((K, d, d))
-            own = np.linalg.inv(self._precisions[:, lost[:, None], lost])
-            lift[:, seen, np.arange(len(seen))] = 1
-            lift[:, lost] = -own @ self._precisions[:, lost[:, None], seen]
-            rest[:, lost[:, None], lost] = own
-            kept = seen, part, lift, rest
-            if len(components.by_pattern) < MAX_KEPT:
-                components.by_pattern[key] = kept
-        return kept
+    def _new_pattern(self, observed: Array, missing: Array) -> _Pattern:
+        components = self._components
+        K, d = components.means.shape
+        covariances = np.broadcast_to(components.covariances, (K, d, d))
+        marginal = FULL.components(
+            components.means[:, observed], covariances[:, observed[:, None], observed]
+        )
+        # By precisions P the missing features have the covariance P_mm^-1 given the observed ones,
+        # and the conditional mean -P_mm^-1 P_mo x_o.
+        of_missing = np.linalg.inv(self._precisions[:, missing[:, None], missing])
+        extension = np.zeros((K, d, len(observed)))
+        extension[:, observed, np.arange(len(observed))] = 1
+        extension[:, missing] = -of_missing @ self._precisions[:, missing[:, None], observed]
+        conditional = np.zeros((K, d, d))
+        conditional[:, missing[:, None], missing] = of_missing
+        return _Pattern(observed, marginal, extension, conditional)
 
     def _add_moments(
         self, rows: slice, weights: Array, shares: Array, first: Array, second: Array
     ) -> None:
         """Add the moments about the means of rows of one pattern."""
-        seen, part, lift, rest = self._part(rows)
-        one, two = full_moments(self._X[rows][:, seen], DenseResponsibilities(weights), part)
-        ones, shifts = np.ones(len(weights)), part.means - part.origins
+        pattern = self._pattern(rows)
+        marginal = pattern.marginal
+        X = self._X[rows][:, pattern.observed]
+        observed_first, observed_second = full_moments(X, DenseResponsibilities(weights), marginal)
+        ones = np.ones(len(weights))
         counts = np.dot(ones, weights)
-        two = FULL.moved(counts, one, two, shifts)
-        one = one - counts[:, None] * shifts
-        first += (lift @ one[:, :, None])[:, :, 0]
-        second += lift @ two @ np.swapaxes(lift, 1, 2)
-        second += np.dot(ones, shares)[:, None, None] * rest
+        shifts = marginal.means - marginal.origins
+        observed_second = FULL.moved(counts, observed_first, observed_second, shifts)
+        observed_first = observed_first - counts[:, None] * shifts
+        first += (pattern.extension @ observed_first[:, :, None])[:, :, 0]
+        second += pattern.extension @ observed_second @ np.swapaxes(pattern.extension, 1, 2)
+        second += np.dot(ones, shares)[:, None, None] * pattern.conditional
 
     def _as_given(self, rows: Array) -> Array:
         """Return rows in the order of the block."""
@@ -158,15 +186,18 @@ class ObservedRows:
 
 
 def conditional(
-    kind: CovarianceType, components: GaussianComponents, kept: Array, given: Array, values: Array
+    kind: CovarianceType, components: GaussianComponents, wanted: Array, given: Array, values: Array
 ) -> tuple[Array, Array]:
-    """Return means and covariances of features, given the values of all others or none."""
-    means, covariances = components.means[:, kept], components.covariances
+    """Return means and covariances of wanted features, given the values of all others or none."""
+    means = components.means[:, wanted]
+    covariances = components.covariances
     if not kind.full:
-        return means, covariances if covariances.ndim == 1 else covariances[:, kept]
+        return means, covariances if covariances.ndim == 1 else covariances[:, wanted]
     if len(given) == 0:
-        return means, covariances[..., kept[:, None], kept]
+        return means, covariances[..., wanted[:, None], wanted]
     precisions = kind.each_precision(components.cholesky, *components.means.shape)
-    covariances = FULL.precisions(FULL.cholesky(precisions[:, kept[:, None], kept]))
-    pulls = precisions[:, kept[:, None], given] @ (values - components.means[:, given])[:, :, None]
-    return means - (covariances @ pulls)[:, :, 0], covariances[0] if kind.shared else covariances
+    covariances = FULL.precisions(FULL.cholesky(precisions[:, wanted[:, None], wanted]))
+    gaps = (values - components.means[:, given])[:, :, None]
+    pulls = precisions[:, wanted[:, None], given] @ gaps
+    means = means - (covariances @ pulls)[:, :, 0]
+    return means, covariances[0] if kind.shared else covariances

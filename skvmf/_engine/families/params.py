@@ -53,6 +53,7 @@ class Params:
         """The weights of the components for rows that are not of the background, (K,)."""
         if len(self.weights) == self.n_components:
             return self.weights
+        # Where the background has every row, all are 0.
         total = max(float(self.component_weights.sum()), float(np.finfo(np.float64).tiny))
         return self.component_weights / total
 
@@ -66,6 +67,7 @@ class Params:
 
     def reordered(self, order: Array, components: Components) -> "Params":
         """Return the same with components in another order; they are given in that order."""
+        # The background's weight stays the last.
         index = np.append(order, np.arange(self.n_components, len(self.weights)))
         return Params(self.weights[index], components, self.reseeded[index], self.on_floor[index])
 

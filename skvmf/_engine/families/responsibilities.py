@@ -8,7 +8,9 @@ import numpy as np
 from ..._kernels.rows import pack_rows
 from ..._typing import Array
 
-_BLOCK_SIZE = 2**16  # entries to compare with 0: to count booleans is ten times as fast as floats
+# Non-zeros are counted as booleans, which is ten times as fast as to count floats: of so many
+# entries at a time, which stay in the cache.
+_COUNTED_ENTRIES = 2**16
 _SAMPLING_STEP = 32  # one row in so many tells whether responsibilities are dense
 
 
@@ -22,17 +24,18 @@ class DenseResponsibilities:
         """Whether more than a fraction is not zero, and one in each row: estimated from a few."""
         if self.resp.shape[1] * fraction < 1:
             return True
-        some = self.resp[::_SAMPLING_STEP]
-        return bool(np.count_nonzero(some != 0) > fraction * some.size)
+        sample = self.resp[::_SAMPLING_STEP]
+        return bool(np.count_nonzero(sample != 0) > fraction * sample.size)
 
     def packed(self) -> "SparseResponsibilities":
         """Return the non-zeros of each row."""
         n, K = self.resp.shape
-        n_rows = max(1, _BLOCK_SIZE // K)
+        n_rows = max(1, _COUNTED_ENTRIES // K)
         parts = (self.resp[start : start + n_rows] for start in range(0, n, n_rows))
         m = sum(int(np.count_nonzero(part != 0)) for part in parts)
         ends = np.empty(n, dtype=np.int64)
-        columns, values = np.empty(m + 1, dtype=np.int32), np.empty(m + 1, self.resp.dtype)
+        columns = np.empty(m + 1, dtype=np.int32)  # the last entries are scrap
+        values = np.empty(m + 1, self.resp.dtype)
         pack_rows(self.resp, ends, columns, values)
         return SparseResponsibilities(ends, columns[:m], values[:m])
 
@@ -56,8 +59,10 @@ class HardResponsibilities:
 
     def packed(self) -> "SparseResponsibilities":
         """Return the same as one non-zero per row, or none if its factor is zero."""
-        kept = self.factors != 0
-        return SparseResponsibilities(np.cumsum(kept), self.labels[kept], self.factors[kept])
+        non_zero = self.factors != 0
+        return SparseResponsibilities(
+            np.cumsum(non_zero), self.labels[non_zero], self.factors[non_zero]
+        )
 
     def largest(self) -> Array:
         """Return the component of each row, (n,)."""
@@ -88,7 +93,7 @@ def as_dense(responsibilities: Responsibilities, n_components: int) -> Array:
     """Return an (n, K) array."""
     if isinstance(responsibilities, DenseResponsibilities):
         return responsibilities.resp
-    labels, factors = responsibilities.labels, responsibilities.factors
-    resp = np.zeros((len(labels), n_components))
-    resp[np.arange(len(labels)), labels] = factors
+    n = len(responsibilities.labels)
+    resp = np.zeros((n, n_components))
+    resp[np.arange(n), responsibilities.labels] = responsibilities.factors
     return resp

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ class Statistics:
     or about zero. `worst_values` and `worst_rows` (m,) are values and numbers of the least likely
     rows, first on ties: one, or as many as may be empty. First moments once added go to `buffers`.
     Sums that are added have weights in the same `unit` (`RowSource.weight_unit`).
+
+    Moments are a plain tuple of arrays: who adds, scales or stores them needs no family's class.
     """
 
     value: float
@@ -36,6 +39,7 @@ class Statistics:
         self.counts += other.counts
         for mine, theirs in zip(self.moments, other.moments, strict=True):
             mine += theirs
+        # As many rows as the longer of both lists has: one of them may know more empty components.
         values = np.append(self.worst_values, other.worst_values)
         worst = np.argsort(values, kind="stable")
         worst = worst[: max(len(self.worst_values), len(other.worst_values))]
@@ -48,18 +52,48 @@ class Statistics:
     def __getstate__(self) -> Attributes:
         return vars(self) | {"buffers": None}  # is of use only where the blocks are
 
+    @property
+    def non_empty(self) -> Array:
+        """Which components (K,) have rows: counts above rounding."""
+        return self.counts > 10 * np.finfo(np.float64).eps * self.counts.sum()
+
     def in_unit(self, unit: float) -> "Statistics":
         """Return the statistics with weights in another unit."""
         return self if unit == self.unit else replace(self.scaled(self.unit / unit), unit=unit)
 
     def scaled(self, factor: float) -> "Statistics":
         """Return the statistics of the same rows with their weights multiplied."""
-        moments = tuple(factor * moment for moment in self.moments)
-        scaled = replace(self, counts=factor * self.counts, moments=moments, buffers=None)
-        return replace(scaled, value=factor * self.value, total=factor * self.total)
+        return replace(
+            self,
+            value=factor * self.value,
+            total=factor * self.total,
+            counts=factor * self.counts,
+            moments=tuple(factor * moment for moment in self.moments),
+            buffers=None,
+        )
 
     def first_components(self, n_components: int) -> "Statistics":
         """Leave out the counts beyond those of the family's components: the background's."""
         if n_components == len(self.counts):
             return self
         return replace(self, counts=self.counts[:n_components])
+
+
+def chosen_statistics(family: Any, stats: Statistics, numbers: Array) -> Statistics:
+    """Return the statistics of some components, by their numbers; -1 is one without rows."""
+    K = stats.moments[0].shape[family.component_axes[0]]
+    has_rows = numbers >= 0
+
+    def choose(sums: Array, axis: int | None) -> Array:
+        if axis is None:  # of all components together
+            return sums
+        shape = np.ones(sums.ndim, dtype=int)
+        shape[axis] = -1
+        return np.take(sums, numbers, axis=axis) * has_rows.reshape(shape)
+
+    return replace(
+        stats,
+        counts=np.append(choose(stats.counts[:K], 0), stats.counts[K:]),
+        moments=tuple(map(choose, stats.moments, family.component_axes)),
+        origins=None if stats.origins is None else stats.origins[numbers],
+    )

@@ -8,7 +8,7 @@ McLachlan, "Robust mixture modelling using the t distribution", Statistics and C
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -20,20 +20,35 @@ from ..rows.blocks import DenseBlock
 from ..rows.sources import RowSource
 from .background import Background
 from .covariance import per_component
+from .elliptical import Elliptical
 from .family import AnyFamily, Proposal, Scores
-from .gaussian import Elliptical, Gaussian
+from .gaussian import Gaussian
+from .gaussian_products import GaussianComponents
 from .missing import ObservedRows
-from .products import GaussianComponents
 from .responsibilities import DenseResponsibilities, Responsibilities, as_dense
 from .statistics import Statistics
 
-KNOWN_RANGE = (1e-3, 1e100)  # of given degrees of freedom; at the upper end a Gaussian
-ESTIMATED_RANGE = (0.1, 1e6)  # of estimated degrees of freedom
-MAX_MERGED_DOF = 30.0  # at which a merged component begins
-INITIAL_DOF = 4.0  # degrees of freedom
-MIN_HELD = 1e-3  # of a feature, from which it counts that `reg_covar` holds its scale,
-STEPS_IF_HELD = 4  # and degrees of freedom and latent weights are not maximized at once
-_SERIES_FROM = 20.0  # half the degrees of freedom
+# Degrees of freedom: at the upper ends a component is a Gaussian, or all but one.
+KNOWN_RANGE = (1e-3, 1e100)
+ESTIMATED_RANGE = (0.1, 1e6)
+# Those that first and merged components begin with: EM hardly leaves large ones.
+INITIAL_DOF = 4.0
+MAX_MERGED_DOF = 30.0
+# Features of a component whose scale is `reg_covar`, from which that counts. Degrees of freedom and
+# latent weights are then not at their maximum at once: they are maximized in turn, so many times.
+MIN_REGULARISED = 1e-3
+STEPS_IF_REGULARISED = 4
+_SERIES_FROM = 20.0  # half the degrees of freedom: the first term left out is less than 1e-16
+
+
+class StudentTMoments(NamedTuple):
+    """The names of the moments of Student-t components."""
+
+    first: Array  # of a Gaussian whose responsibilities are r u
+    second: Array
+    latent: Array  # sums of r u, (K,)
+    log_latent: Array  # sums of r log u, (K,)
+    n_missing: Array  # sums of r over rows that lack 1, ..., d features, (K, d)
 
 
 @dataclass(frozen=True)
@@ -66,18 +81,22 @@ class StudentT(Elliptical[StudentTComponents]):
     @cached_property
     def gaussian(self) -> Gaussian:
         """The family of rows that are weighted already."""
-        fixed = self.fixed_covariances, self.fixed_means
-        shape = self.dim, self.covariance_type, self.reg_covar
-        return Gaussian(*shape, *fixed, self.scale, self.units, self.divided)
+        return Gaussian(**{each.name: getattr(self, each.name) for each in fields(Gaussian)})
+
+    def kmeans(self) -> Gaussian:
+        return self.gaussian.kmeans()
 
     def n_parameters(self, n_components: int) -> int:
-        n_dof = 0 if not self.estimated else 1 if self.tied else n_components
-        return super().n_parameters(n_components) + n_dof
+        n_others = super().n_parameters(n_components)
+        if not self.estimated:
+            return n_others
+        return n_others + (1 if self.tied else n_components)
 
     def sample(self, components: StudentTComponents, counts: Array, rng: Generator) -> Array:
         centred = np.zeros_like(components.means)
         rows = self.type.draw(centred, components.covariances, counts, rng)
         dof = np.repeat(components.degrees_of_freedom, counts)
+        # A latent weight may be 0 to rounding: of few degrees of freedom many are tiny.
         latent = np.maximum(rng.chisquare(dof) / dof, np.finfo(np.float64).tiny)
         rows /= np.sqrt(latent)[:, None]
         rows += np.repeat(components.means, counts, axis=0)
@@ -111,22 +130,26 @@ class StudentT(Elliptical[StudentTComponents]):
 
     def scores(self, block: DenseBlock, components: StudentTComponents) -> Scores:
         """Return the log-densities of the rows of a block, and keep their latent weights."""
-        dof, normalizers = components.degrees_of_freedom, components.log_normalizers
-        bias = components.log_det - 0.5 * self.dim * np.log(2 * np.pi) + normalizers
+        dof = components.degrees_of_freedom
+        bias = self.gaussian.peaks(components) + components.log_normalizers
         if block.missing is None:
             products = self.type.scores(block.X, components)
             latent = np.empty(products.shape)
             tail_scores(products, dof, self.dim, latent)
             return Scores(products, bias, cache=latent)
-        observed = ObservedRows(self.type, block, components)
-        products, rest = observed.scores(self._units_of_log_det)
-        latent, n_missing = np.empty(products.shape), block.missing.n_missing
-        for dim in self.dim - np.unique(n_missing):
-            rows = n_missing == self.dim - dim
-            own, weights = products[rows], np.empty((np.count_nonzero(rows), len(dof)))
-            tail_scores(own, dof, dim, weights)
-            products[rows], latent[rows] = own + (log_normalizers(dof, dim) - normalizers), weights
-        return Scores(products + rest, bias, cache=latent)
+        rows = ObservedRows(self.type, block, components)
+        products, normalizers = rows.scores(self.units_of_density)
+        latent = np.empty(products.shape)
+        n_missing = block.missing.n_missing
+        for n_observed in self.dim - np.unique(n_missing):
+            rows = n_missing == self.dim - n_observed
+            products_of_rows = products[rows]
+            latent_of_rows = np.empty(products_of_rows.shape)
+            tail_scores(products_of_rows, dof, n_observed, latent_of_rows)
+            difference = log_normalizers(dof, n_observed) - components.log_normalizers
+            products[rows] = products_of_rows + difference
+            latent[rows] = latent_of_rows
+        return Scores(products + normalizers, bias, cache=latent)
 
     def moments(
         self,
@@ -135,25 +158,28 @@ class StudentT(Elliptical[StudentTComponents]):
         components: StudentTComponents,
         cache: Array | None = None,
     ) -> tuple[Array, ...]:
-        """Return Gaussian moments weighted by r u, and sums; conditional covariances by r."""
+        """Return `StudentTMoments` as a plain tuple; conditional covariances are weighted by r."""
         latent = self.scores(block, components).cache if cache is None else cache
-        weighted, sums, logs = _weighted(responsibilities, latent)
+        weighted, sums, sums_of_logs = _weighted(responsibilities, latent)
         moments = self.gaussian.moments(block, weighted, components, shares=responsibilities)
-        lacking = np.zeros((len(components), self.dim))
+        n_missing = np.zeros((len(components), self.dim))
         if block.missing is not None:
-            resp, n_missing = as_dense(responsibilities, len(components)), block.missing.n_missing
-            for m in np.unique(n_missing[n_missing > 0]):
-                lacking[:, m - 1] = resp[n_missing == m].sum(axis=0)
-        return *moments, sums, logs, lacking
+            resp = as_dense(responsibilities, len(components))
+            n_missing_of_rows = block.missing.n_missing
+            for n in np.unique(n_missing_of_rows[n_missing_of_rows > 0]):
+                n_missing[:, n - 1] = resp[n_missing_of_rows == n].sum(axis=0)
+        return *moments, sums, sums_of_logs, n_missing
 
     def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
-        moved = self.gaussian.recenter(_of_weighted_rows(stats), origins)
-        return replace(stats, moments=moved.moments + stats.moments[2:], origins=origins)
+        moments = StudentTMoments(*stats.moments)
+        first, second = self.gaussian.recenter(_of_weighted_rows(stats), origins).moments
+        moments = moments._replace(first=first, second=second)
+        return replace(stats, moments=tuple(moments), origins=origins)
 
     def maximize(
         self, stats: Statistics, components: StudentTComponents
     ) -> tuple[StudentTComponents, Array]:
-        """Return better components, and which are broken.
+        """Return better components, and which are singular.
 
         With a = (nu + d) / 2 and b = (nu + D) / 2 a row's log-density has log Gamma(a) - a log b.
         Since a log(a / b) - a is convex in (a, b) that is at least
@@ -165,14 +191,16 @@ class StudentT(Elliptical[StudentTComponents]):
         bound, with latent weights of any mean (Liu, Rubin and Wu, Biometrika 85, 1998, PX-EM):
         scatter is divided by sums of r u, not of r.
         """
-        shape, broken = self.gaussian.maximize(_of_weighted_rows(stats), components)
-        held, dof = self._held(components), components.degrees_of_freedom
-        for _ in range(STEPS_IF_HELD if held.any() and not self.type.shared else 1):
-            levels = self._latent_means(stats, dof, held)
-            dof = self._freedom(stats, levels, components, broken)
-        if not self.fixed_covariances and (self.type.shared or held.any()):
-            shape = self._rescaled(shape, stats, levels, broken)
-        return self._with_dof(shape, dof), broken
+        shape, singular = self.gaussian.maximize(_of_weighted_rows(stats), components)
+        regularised = self._n_regularised(components)
+        in_turn = regularised.any() and not self.type.shared
+        dof = components.degrees_of_freedom
+        for _ in range(STEPS_IF_REGULARISED if in_turn else 1):
+            mean_latent_weight = self._mean_latent_weight(stats, dof, regularised)
+            dof = self._maximize_dof(stats, mean_latent_weight, components, singular)
+        if not self.fixed_covariances and (self.type.shared or regularised.any()):
+            shape = self._rescaled(shape, stats, mean_latent_weight, singular)
+        return self._with_dof(shape, dof), singular
 
     def reseed(self, components: StudentTComponents, k: int, row: Array) -> StudentTComponents:
         moved = self.gaussian.reseed(components, k, row)
@@ -215,77 +243,95 @@ class StudentT(Elliptical[StudentTComponents]):
         return self._with_dof(components, dof)
 
     def _with_dof(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
-        gaussian = {field.name: getattr(shape, field.name) for field in fields(GaussianComponents)}
+        gaussian = {each.name: getattr(shape, each.name) for each in fields(GaussianComponents)}
         dof = np.broadcast_to(dof, len(shape.means)).astype(np.float64)
         normalizers = log_normalizers(dof, self.dim)
         return StudentTComponents(**gaussian, degrees_of_freedom=dof, log_normalizers=normalizers)
 
-    def _held(self, components: StudentTComponents) -> Array:
-        """Return the number of features whose scale is `reg_covar` rather than that of rows."""
-        kind, d = self.type, self.dim
+    def _n_regularised(self, components: StudentTComponents) -> Array:
+        """Return the number of features, (K,), whose scale is `reg_covar`, not that of rows."""
+        if self.fixed_covariances:
+            return np.zeros(len(components))
+        kind = self.type
+        d = self.dim
         precisions = kind.variances(kind.precisions(components.cholesky))
-        held = np.atleast_1d(d * (self.regularization * precisions).mean(axis=-1))
-        held = np.where(held > MIN_HELD, np.minimum(held, d), 0.0)
-        return np.broadcast_to(0.0 if self.fixed_covariances else held, len(components))
+        number = np.atleast_1d(d * (self.regularization * precisions).mean(axis=-1))
+        number = np.where(number > MIN_REGULARISED, np.minimum(number, d), 0.0)
+        return np.broadcast_to(number, len(components))
 
-    def _latent_means(self, stats: Statistics, dof: Array, held: Array) -> Array:
-        """Return the means (K,) that latent weights are let have.
+    def _mean_latent_weight(self, stats: Statistics, dof: Array, regularised: Array) -> Array:
+        """Return the mean latent weights, (K,), at which the bound is largest.
 
         If components share a scale matrix there is one mean, weighted by their degrees of
         freedom. Scale matrices take it up; it is 1 if they are fixed, and nearer to 1 where
-        `reg_covar` holds them: for h of the d features, the bound's maximum over a factor of u is
-        at sum of u = n (1 + h / nu) if all scales stay.
+        `reg_covar` is their scale: for h of the d features, the bound's maximum over a factor of u
+        is at sum of u = n (1 + h / nu) if all scales stay.
         """
-        counts, sums = stats.counts, stats.moments[2]
+        counts = stats.counts
+        latent = StudentTMoments(*stats.moments).latent
         if self.fixed_covariances:
             return np.ones(len(counts))
         if self.type.shared:
-            largest = dof.max()
-            total = dof / largest @ counts + held[0] / largest * counts.sum()
-            return np.full(len(counts), (dof / largest @ sums) / total)
-        return np.divide(sums, counts, out=np.ones_like(sums), where=counts > 0) / (1 + held / dof)
+            largest = dof.max()  # divided out: degrees of freedom may be 1e100
+            total = dof / largest @ counts + regularised[0] / largest * counts.sum()
+            return np.full(len(counts), (dof / largest @ latent) / total)
+        means = np.divide(latent, counts, out=np.ones_like(latent), where=counts > 0)
+        return means / (1 + regularised / dof)
 
     def _rescaled(
-        self, shape: GaussianComponents, stats: Statistics, levels: Array, broken: Array
+        self,
+        shape: GaussianComponents,
+        stats: Statistics,
+        mean_latent_weight: Array,
+        singular: Array,
     ) -> GaussianComponents:
-        """Return components whose scatter is divided by counts times `levels`."""
-        divisors, sums = levels * stats.counts, stats.moments[2]
-        kept = broken | (divisors <= 0)
+        """Return components whose scatter is divided by counts times mean latent weights."""
+        divisors = mean_latent_weight * stats.counts
+        latent = StudentTMoments(*stats.moments).latent
+        stays = singular | (divisors <= 0)
         if self.type.shared:
-            divisors, sums, kept = divisors.sum(), sums.sum(), np.array(False)
-        factors = np.where(kept, 1.0, sums / np.where(kept, 1.0, divisors))
+            divisors, latent = divisors.sum(), latent.sum()
+            stays = np.array(False)
+        factors = np.where(stays, 1.0, latent / np.where(stays, 1.0, divisors))
         factors = per_component(factors, shape.covariances)
         scatter = factors * self.type.regularized(shape.covariances, -self.regularization)
         covariances = self.type.regularized(scatter, self.regularization)
-        fresh = self.gaussian.components(shape.means, covariances)
-        singular = np.isnan(fresh.log_det)
-        if not singular.any():
-            return fresh
-        if singular.all():  # by rounding: these were regular before
+        rescaled = self.gaussian.components(shape.means, covariances)
+        by_rounding = np.isnan(rescaled.log_det)  # singular, as these were regular before
+        if not by_rounding.any():
+            return rescaled
+        if by_rounding.all():
             return shape
-        covariances = self.type.replaced(covariances, singular, by=shape.covariances)
+        covariances = self.type.replaced(covariances, by_rounding, by=shape.covariances)
         return self.gaussian.components(shape.means, covariances)
 
-    def _freedom(
-        self, stats: Statistics, levels: Array, components: StudentTComponents, broken: Array
+    def _maximize_dof(
+        self,
+        stats: Statistics,
+        mean_latent_weight: Array,
+        components: StudentTComponents,
+        singular: Array,
     ) -> Array:
-        """Return the best degrees of freedom (K,) for latent weights of means `levels` (K,)."""
+        """Return the best degrees of freedom (K,) for mean latent weights (K,)."""
         if not self.estimated:
-            return np.broadcast_to(self.degrees_of_freedom, len(levels))
-        counts, (_, _, sums, logs, lacking) = stats.counts, stats.moments
-        alive = (counts > 0) & (sums > 0) & ~broken
-        counts, levels = np.where(alive, counts, 1.0), np.where(alive, levels, 1.0)
-        gaps = np.log(levels) + sums / counts / levels - 1 - logs / counts
-        dims = self.dim - np.append(0, 1 + np.flatnonzero(lacking.any(axis=0)))
-        shares = lacking[:, self.dim - dims[1:] - 1] / counts[:, None]
+            return np.broadcast_to(self.degrees_of_freedom, len(mean_latent_weight))
+        moments = StudentTMoments(*stats.moments)
+        usable = (stats.counts > 0) & (moments.latent > 0) & ~singular
+        counts = np.where(usable, stats.counts, 1.0)
+        means = np.where(usable, mean_latent_weight, 1.0)
+        gaps = np.log(means) + moments.latent / counts / means - 1 - moments.log_latent / counts
+        # The numbers of observed features, and the shares of rows that have so many.
+        numbers = np.flatnonzero(moments.n_missing.any(axis=0))
+        dims = self.dim - np.append(0, 1 + numbers)
+        shares = moments.n_missing[:, numbers] / counts[:, None]
         shares = np.hstack([1 - shares.sum(axis=1, keepdims=True), shares])
         if self.tied:
-            weights = counts[alive] / counts[alive].sum()
-            gaps = np.average(gaps[alive], weights=counts[alive], keepdims=True)
-            shares = np.dot(weights, shares[alive])[np.newaxis]
+            weights = counts[usable] / counts[usable].sum()
+            gaps = np.average(gaps[usable], weights=counts[usable], keepdims=True)
+            shares = np.dot(weights, shares[usable])[np.newaxis]
         best = np.empty_like(gaps)
         solve_dof(gaps, dims.astype(np.float64), shares, *ESTIMATED_RANGE, best)
-        return np.where(alive | self.tied, best, components.degrees_of_freedom)
+        return np.where(usable | self.tied, best, components.degrees_of_freedom)
 
 
 def log_normalizers(dof: Array, dim: int) -> Array:
@@ -294,21 +340,25 @@ def log_normalizers(dof: Array, dim: int) -> Array:
     As a sum over pairs of features it loses nothing where it tends to 0: Gamma(a + 1) = a Gamma(a).
     """
     halves = 0.5 * dof
-    steps = np.arange(dim // 2) + 0.5 * (dim % 2)
+    is_odd = dim % 2 == 1
+    steps = np.arange(dim // 2) + (0.5 if is_odd else 0.0)
     total = np.array([np.log1p(steps / half).sum() for half in halves])
-    if dim % 2 == 0:
+    if not is_odd:
         return total
-    few, many = np.minimum(halves, _SERIES_FROM), np.maximum(halves, _SERIES_FROM)
-    direct = gammaln(few + 0.5) - gammaln(few) - 0.5 * np.log(few)
-    terms = [-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432]
-    series = np.polynomial.polynomial.polyval(many**-2.0, terms) / many
+    # A half is left: Gamma(a + 1/2) / Gamma(a), by its asymptotic series where a is large.
+    small = np.minimum(halves, _SERIES_FROM)
+    direct = gammaln(small + 0.5) - gammaln(small) - 0.5 * np.log(small)
+    large = np.maximum(halves, _SERIES_FROM)
+    coefficients = [-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432]
+    series = np.polynomial.polynomial.polyval(large**-2.0, coefficients) / large
     return total + np.where(halves < _SERIES_FROM, direct, series)
 
 
 def _of_weighted_rows(stats: Statistics) -> Statistics:
     """Return the statistics of a Gaussian, weighted by r u."""
-    counts = np.where(stats.counts > 0, stats.moments[2], 0.0)
-    return replace(stats, counts=counts, moments=stats.moments[:2])
+    moments = StudentTMoments(*stats.moments)
+    counts = np.where(stats.counts > 0, moments.latent, 0.0)
+    return replace(stats, counts=counts, moments=(moments.first, moments.second))
 
 
 def _weighted(
@@ -317,12 +367,12 @@ def _weighted(
     """Return r u, and the sums of r u and of r log u; uses up the latent weights."""
     K = latent.shape[1]
     if isinstance(responsibilities, DenseResponsibilities):
-        sums, logs = np.zeros(K), np.zeros(K)
-        weigh_responsibilities(responsibilities.resp, latent, sums, logs)
-        return DenseResponsibilities(latent), sums, logs
+        sums, sums_of_logs = np.zeros(K), np.zeros(K)
+        weigh_responsibilities(responsibilities.resp, latent, sums, sums_of_logs)
+        return DenseResponsibilities(latent), sums, sums_of_logs
     labels, factors = responsibilities.labels, responsibilities.factors
     latent = np.take_along_axis(latent, labels[:, None], axis=1)[:, 0]
     weighted = factors * latent
-    of_rows = np.bincount(labels, weights=weighted, minlength=K)
+    of_latent = np.bincount(labels, weights=weighted, minlength=K)
     of_logs = np.bincount(labels, weights=factors * np.log(latent), minlength=K)
-    return replace(responsibilities, factors=weighted), of_rows, of_logs
+    return replace(responsibilities, factors=weighted), of_latent, of_logs

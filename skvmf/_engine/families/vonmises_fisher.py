@@ -25,15 +25,26 @@ from .gradients import (
     VectorResponsibilities,
     repeat_columns,
 )
-from .merging import DirectionMergeCost
-from .products import tall_dot
+from .merge_costs import DirectionMergeCost
 from .responsibilities import DenseResponsibilities, HardResponsibilities, Responsibilities
 from .statistics import Statistics
+from .tiles import tall_dot
 
-# Of positive responsibilities; below, visiting those alone is cheaper than a product.
-MIN_DENSITY_DENSE, MIN_DENSITY_SPARSE = 1 / 8, 1 / 32
-MANY_SUMS = 2**16  # entries of sums that leave the second cache if rows are added one by one
+# Shares of positive responsibilities; below, visiting those alone is cheaper than a product.
+MIN_DENSITY_DENSE = 1 / 8
+MIN_DENSITY_SPARSE = 1 / 32
+MIN_LISTED_SUMS = 2**16  # entries of sums that leave the second cache if rows are added one by one
 HIGH_CONCENTRATION = 4e5  # kappa times the rounding of a cosine is felt above
+MAX_CONCENTRATION = 1e12  # of fitted and given components
+# Float32 scores lose digits beyond these concentrations: at any number of features, and for each.
+MAX_FLOAT32_CONCENTRATION = 16_000
+MAX_FLOAT32_CONCENTRATION_PER_DIM = 84
+MAX_INITIAL_LENGTH = 1 - 1e-12  # mean resultant length of a partition: nearer to 1 it is rounding
+MIN_LENGTH = 1e-6  # mean resultant length that is none: of float32 rows more may be rounding
+MAX_PRIOR_LENGTH = 1 - 1e-6  # of pseudo-rows: at 1 no rows could lower an infinite concentration
+# Counts between which the squares of sums are floats; others are divided out first.
+_SAFE_COUNTS = (1e-100, 1e100)
+_LEAST_LENGTH = 1e-150  # whose square is a float
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,8 @@ def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     directions, kappa = components.directions, components.concentrations
     rows = block.data if isinstance(block, SparseBlock) else block.X
     dtype = np.dtype(np.float64) if components.in_float64 else rows.dtype
-    if isinstance(block, SparseBlock):  # many features: float64 directions are not copied
+    if isinstance(block, SparseBlock):
+        # There are many features: float64 directions are not copied, to multiply them by kappa.
         of_dtype = partial(directions.astype, dtype, copy=False)
         product = sparse_dot(block, block.buffers.cached("directions", components, of_dtype))
         product *= kappa.astype(dtype)
@@ -85,8 +97,8 @@ def cosine_complements(block: Block, components: DirectionalComponents, cosines:
     assert block.scales is not None
     directions = np.ascontiguousarray(components.directions[:, components.concentrated].T)
     if isinstance(block, SparseBlock):
-        arguments = block.indptr, block.indices, block.data
-        high_concentration.csr_cosine_complements(*arguments, block.scales, directions, cosines)
+        rows = block.indptr, block.indices, block.data
+        high_concentration.csr_cosine_complements(*rows, block.scales, directions, cosines)
     else:
         high_concentration.cosine_complements(block.X, block.scales, directions, cosines)
     return cosines
@@ -107,58 +119,63 @@ def complement_sums(
     else:
         cosines = np.dot(block.X.astype(np.float64, copy=False), directions)
     gaps = cosine_complements(block, components, cosines * block.scales[:, None])
+    # The scales that responsibilities bring are divided out again.
     gaps /= np.where(block.scales > 0, block.scales, 1.0)[:, None]
     if isinstance(responsibilities, DenseResponsibilities):
         return np.einsum("nk,nk->k", responsibilities.resp[:, concentrated], gaps)
-    assigned = responsibilities.labels[:, None] == concentrated
-    total = np.einsum("nk,nk,n->k", assigned, gaps, responsibilities.factors)
-    return total
+    is_assigned = responsibilities.labels[:, None] == concentrated
+    return np.einsum("nk,nk,n->k", is_assigned, gaps, responsibilities.factors)
 
 
 def sparse_dot(block: SparseBlock, matrix: Array) -> Array:
     """Return the products of sparse rows with a matrix (d, K), in its dtype."""
-    product = block.products(matrix.shape[1], matrix.dtype)
     matrix = np.ascontiguousarray(matrix)
+    product = block.products(matrix.shape[1], matrix.dtype)
     row_kernels.csr_dot(block.indptr, block.indices, block.data, matrix, product)
     return product
 
 
 def dense_row_sums(block: DenseBlock, responsibilities: Responsibilities, K: int) -> Array:
     """Return the sums (d, K) of dense rows times their responsibilities."""
-    if isinstance(responsibilities, DenseResponsibilities) and responsibilities.denser_than(
-        MIN_DENSITY_DENSE
-    ):
-        X = block.X.astype(responsibilities.resp.dtype, copy=False)
+    if isinstance(responsibilities, HardResponsibilities):
+        sums = _sums_by_component(block, K)
+        sums[:] = 0
+        labels = responsibilities.labels
+        row_kernels.add_labelled_rows(block.X, labels, responsibilities.factors, sums)
+        return sums.T
+    resp = responsibilities.resp
+    if responsibilities.denser_than(MIN_DENSITY_DENSE):
+        X = block.X.astype(resp.dtype, copy=False)
         sums = block.buffers.acquire("sums", (X.shape[1], K))
         if not sums.flags.c_contiguous:  # or bits would depend on what was released before
             sums = np.empty(sums.shape)
         product = block.buffers.acquire("block sums", sums.shape, X.dtype)
-        sums[:] = np.dot(X.T, responsibilities.resp, out=product)
+        sums[:] = np.dot(X.T, resp, out=product)
         block.buffers.release("block sums", product)
         return sums
-    sums = block.buffers.acquire("sums", (block.X.shape[1], K)).T
-    if not sums.flags.c_contiguous:  # a component's sums are added to at once
-        sums = np.empty(sums.shape)
-    if isinstance(responsibilities, DenseResponsibilities) and sums.size >= MANY_SUMS:
-        work = row_kernels.listing_space(K)
-        row_kernels.sum_for_many_components(block.X, responsibilities.resp, work, sums)
-        return sums.T
-    sums[:] = 0
-    if isinstance(responsibilities, HardResponsibilities):
-        labels, factors = responsibilities.labels, responsibilities.factors
-        row_kernels.add_labelled_rows(block.X, labels, factors, sums)
+    sums = _sums_by_component(block, K)
+    if sums.size >= MIN_LISTED_SUMS:
+        row_kernels.sum_for_many_components(block.X, resp, row_kernels.listing_space(K), sums)
     else:
-        row_kernels.add_sparse_responsibilities(block.X, responsibilities.resp, sums)
+        sums[:] = 0
+        row_kernels.add_sparse_responsibilities(block.X, resp, sums)
     return sums.T
+
+
+def _sums_by_component(block: DenseBlock, K: int) -> Array:
+    """Return an array (K, d) to be filled, whose rows are contiguous: sums are added by rows."""
+    sums = block.buffers.acquire("sums", (block.X.shape[1], K)).T
+    return sums if sums.flags.c_contiguous else np.empty(sums.shape)
 
 
 def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: int) -> Array:
     """Return the sums (d, K) of sparse rows times their responsibilities."""
-    columns, sums = block.columns, block.buffers.acquire("sums", (block.n_features, K))
+    columns = block.columns
+    sums = block.buffers.acquire("sums", (block.n_features, K))
     if (
-        isinstance(responsibilities, DenseResponsibilities)
+        columns is not None
+        and isinstance(responsibilities, DenseResponsibilities)
         and responsibilities.denser_than(MIN_DENSITY_SPARSE)
-        and columns is not None
     ):
         row_kernels.csr_dot(columns.ptr, columns.rows, columns.values, responsibilities.resp, sums)
         return sums
@@ -174,14 +191,14 @@ def unit_columns(sums: Array, counts: Array) -> tuple[Array, Array]:
 
     Sums are no longer than their counts, which are divided out first where squares might overflow.
     """
-    scale = counts.max()
-    if 1e-100 < scale < 1e100:
-        scale = 1.0
-    else:
+    low, high = _SAFE_COUNTS
+    scale = 1.0
+    if not low < counts.max() < high:
+        scale = counts.max()
         sums = sums / scale
     norms = np.sqrt(np.einsum("dk,dk->k", sums, sums))
     lengths: Array = norms * scale / np.where(counts > 0, counts, 1.0)
-    lengths[lengths < 1e-150] = 0
+    lengths[lengths < _LEAST_LENGTH] = 0
     return sums / np.where(lengths > 0, norms, 1.0), lengths
 
 
@@ -202,7 +219,8 @@ def concentrated_lengths(means: Array, deficits: Array, directions: Array) -> tu
 
 def mean_vectors(stats: Statistics) -> Array:
     """Return the mean parameters (d, K); 0 for an empty component."""
-    return stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)
+    sums, _ = stats.moments
+    return sums / np.where(stats.counts > 0, stats.counts, 1.0)
 
 
 def pooled_length(stats: Statistics) -> float:
@@ -227,14 +245,14 @@ class VonMisesFisherGradients(Gradients):
     }
 
     def __init__(self, weights: Array, components: DirectionalComponents, *, tangent: bool) -> None:
-        self._weights, self._tangent = weights, tangent
+        self._weights = weights
+        self._tangent = tangent
         self._directions = np.ascontiguousarray(components.directions.T)
         K, d = self._directions.shape
         kappa = components.concentrations
-        lengths = vmf.mean_resultant_length(kappa, d)
+        self._lengths = vmf.mean_resultant_length(kappa, d)
         complements = vmf.mean_resultant_length(kappa, d, complement=True)
-        along, across = vmf.variance_eigenvalues(lengths, d, complement=complements)
-        self._lengths = lengths
+        along, across = vmf.variance_eigenvalues(self._lengths, d, complement=complements)
         spread = across if tangent else np.full(K, 1 / d)
         self.blocks = {
             "means": ParameterBlock(*repeat_columns(kappa, weights * spread, d)),
@@ -245,7 +263,8 @@ class VonMisesFisherGradients(Gradients):
     def statistics(
         self, bags: Bags, responsibilities: VectorResponsibilities, kinds: Sequence[str]
     ) -> tuple[dict[str, Array], Array]:
-        n, (K, d) = len(bags[0]) - 1, self._directions.shape
+        n = len(bags[0]) - 1
+        K, d = self._directions.shape
         counts, sums = np.empty((n, K)), np.empty((n, K, d))
         add = kernels.packed_direction_sums if responsibilities.packed else kernels.direction_sums
         table, scales = responsibilities.table, responsibilities.scales
@@ -262,11 +281,6 @@ class VonMisesFisherGradients(Gradients):
         return statistics, sizes
 
 
-MAX_CONCENTRATION = 1e12  # of fitted and given components
-LONGEST_FIRST = 1 - 1e-12  # mean resultant length of a partition: nearer to 1 it is rounding
-MIN_LENGTH = 1e-6  # mean resultant length that is none: of float32 rows more may be rounding
-
-
 @dataclass(frozen=True)
 class VonMisesFisher(SeedFamily[DirectionalComponents]):
     """Von Mises-Fisher components in mean or natural parameters.
@@ -274,11 +288,15 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     The prior is on kappa alone, p(kappa) ~ exp(n0 (r0 kappa - Phi(kappa))): n0 pseudo-rows of
     resultant length r0 about each mean direction (derived here: the conjugate prior with the
     direction marginalised out; log-concave in kappa).
+
+    Moments are sums of rows, (d, K), and for components by chords `deficits`, sums of 1 - m.x,
+    (K,), about the directions of the components that they were taken with.
     """
 
     components_class: ClassVar[type] = DirectionalComponents
     unit_rows: ClassVar[bool] = True
     sparse_rows: ClassVar[bool] = True
+    component_axes = (1, 0)
 
     dim: int
     tied: bool = False  # one concentration for all
@@ -296,6 +314,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         concentrations: Array | None = None,
     ) -> DirectionalComponents:
         """Derive all arrays from unit columns, r and 1 - r, or concentrations, which are exact."""
+        directions = np.ascontiguousarray(directions)
         complements = np.maximum(complements, self._least_complement)
         lengths = np.minimum(lengths, 1 - complements)
         kappa = concentrations
@@ -307,21 +326,26 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             deficit = vmf.log_partition_deficit(kappa, self.dim)
         else:
             psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
-            log_partition, deficit = kappa * lengths - psi, kappa * complements + psi
+            log_partition = kappa * lengths - psi
+            deficit = kappa * complements + psi
         log_area = vmf.log_sphere_area(self.dim)
-        largest, concentrated = kappa.max(), kappa > HIGH_CONCENTRATION
+        concentrated = kappa > HIGH_CONCENTRATION
+        origins = None
+        if concentrated.any():
+            origins = np.where(concentrated[:, None], directions.T, np.nan)
+        max_in_float32 = min(
+            MAX_FLOAT32_CONCENTRATION, MAX_FLOAT32_CONCENTRATION_PER_DIM * (self.dim - 1)
+        )
         return DirectionalComponents(
-            np.ascontiguousarray(directions),
+            directions,
             np.broadcast_to(lengths, kappa.shape).copy(),
             np.broadcast_to(complements, kappa.shape).copy(),
             kappa,
             -log_partition - log_area,
             deficit - log_area,
-            in_float64=bool(largest > min(16_000, 84 * (self.dim - 1))),
+            in_float64=bool(kappa.max() > max_in_float32),
             concentrated=concentrated,
-            origins=np.where(concentrated[:, None], directions.T, np.nan)
-            if concentrated.any()
-            else None,
+            origins=origins,
         )
 
     @cached_property
@@ -334,15 +358,15 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     def from_centres(self, centres: Array) -> DirectionalComponents:
         """Return components of moderate concentration in the directions of `centres`."""
         half = np.full(len(centres), 0.5)
-        return self.components(np.ascontiguousarray(centres.T), half, half)
-
-    component_axes = (1, 0)
+        return self.components(centres.T, half, half)
 
     def chosen(self, components: DirectionalComponents, numbers: Array) -> DirectionalComponents:
-        lengths, complements = components.lengths[numbers], components.complements[numbers]
-        kappa = components.concentrations[numbers] if self.fixed_concentrations else None
-        directions = np.take(components.directions, numbers, axis=1)
-        return self.components(directions, lengths, complements, kappa)
+        return self.components(
+            np.take(components.directions, numbers, axis=1),
+            components.lengths[numbers],
+            components.complements[numbers],
+            components.concentrations[numbers] if self.fixed_concentrations else None,
+        )
 
     def reshaped(self, components: DirectionalComponents, shapes: Array) -> DirectionalComponents:
         return self.from_natural(components.directions.T, shapes)
@@ -353,7 +377,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     def from_means(self, means: Array) -> DirectionalComponents:
         """Derive the components from mean parameters (K, d) inside the unit ball."""
         directions, lengths = split(means)
-        return self.components(np.ascontiguousarray(directions.T), lengths, 1 - lengths)
+        return self.components(directions.T, lengths, 1 - lengths)
 
     def from_natural(self, directions: Array, concentrations: Array) -> DirectionalComponents:
         """Derive the components from directions (K, d) of any length and kappa (K,)."""
@@ -371,7 +395,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         merged: Array,
     ) -> DirectionalComponents:
         if self.fixed_means:
-            directions = np.ascontiguousarray(old.directions[:, numbers])
+            directions = old.directions[:, numbers]
             first = self.components(directions, first.lengths, first.complements)
         if not self.fixed_concentrations:
             return first
@@ -386,26 +410,27 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     ) -> tuple[DirectionalComponents, Statistics | None]:
         """Return components and statistics of columns in use, by number, as those of all."""
 
-        def wide(values: Array) -> Array:
+        def in_all(values: Array) -> Array:
             result = np.zeros((n_features, values.shape[1]))
             result[columns] = values
             return result
 
-        directions = wide(components.directions)
+        directions = in_all(components.directions)
         origins = components.origins
         if origins is not None:
             origins = np.where(components.concentrated[:, None], directions.T, np.nan)
         if stats is not None:
-            about = None if stats.origins is None else origins
-            moments = wide(stats.moments[0]), stats.moments[1]
-            stats = replace(stats, moments=moments, origins=about)
+            sums, deficits = stats.moments
+            if stats.origins is not None:
+                stats = replace(stats, origins=origins)
+            stats = replace(stats, moments=(in_all(sums), deficits))
         return replace(components, directions=directions, origins=origins), stats
 
-    def continued_by(self, fresh: AnyFamily) -> "VonMisesFisher":
-        assert isinstance(fresh, VonMisesFisher)
-        if fresh.dim != self.dim:
-            raise ValueError(f"The fit to continue has {self.dim} features, not {fresh.dim}.")
-        return replace(fresh, prior_length=self.prior_length)
+    def continued_by(self, new: AnyFamily) -> "VonMisesFisher":
+        assert isinstance(new, VonMisesFisher)
+        if new.dim != self.dim:
+            raise ValueError(f"The fit to continue has {self.dim} features, not {new.dim}.")
+        return replace(new, prior_length=self.prior_length)
 
     @property
     def min_rows(self) -> int:
@@ -432,15 +457,17 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         return VonMisesFisherGradients
 
     def scores(self, block: Block, components: DirectionalComponents) -> Scores:
-        kappa, bias = components.concentrations, components.log_normalizers
-        products, concentrated = cosine_products(block, components), components.concentrated
+        bias = components.log_normalizers
+        products = cosine_products(block, components)
+        concentrated = components.concentrated
         if not concentrated.any():
             return Scores(products, bias, block.scales)
+        # Of large concentrations kappa m.x less its maximum would cancel: kappa (1 - m.x) does not.
         assert block.scales is not None
         products *= block.scales[:, None]
-        tight = kappa[concentrated]
-        cosines = products[:, concentrated] / tight
-        products[:, concentrated] = -tight * cosine_complements(block, components, cosines)
+        kappa = components.concentrations[concentrated]
+        cosines = products[:, concentrated] / kappa
+        products[:, concentrated] = -kappa * cosine_complements(block, components, cosines)
         return Scores(products, np.where(concentrated, components.peaks, bias))
 
     def moments(
@@ -469,42 +496,48 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         sums, deficits = stats.moments
         if origins is None:
             return replace(stats, moments=(sums, np.zeros_like(deficits)), origins=None)
-        plain = stats.counts - np.einsum("dk,kd->k", sums, origins)
+        shifted = stats.counts - np.einsum("dk,kd->k", sums, origins)
         if stats.origins is not None:  # then the difference of two directions does not cancel
-            moved = deficits + np.einsum("dk,kd->k", sums, stats.origins - origins)
-            plain = np.where(np.isnan(moved), plain, moved)
-        return replace(stats, moments=(sums, np.nan_to_num(plain)), origins=origins)
+            by_difference = deficits + np.einsum("dk,kd->k", sums, stats.origins - origins)
+            shifted = np.where(np.isnan(by_difference), shifted, by_difference)
+        return replace(stats, moments=(sums, np.nan_to_num(shifted)), origins=origins)
 
     def maximize(
         self, stats: Statistics, components: DirectionalComponents
     ) -> tuple[DirectionalComponents, Array]:
         counts = stats.counts
-        full = counts > 0
-        directions, lengths = unit_columns(stats.moments[0], counts)
+        sums, deficits = stats.moments
+        has_rows = counts > 0
+        directions, lengths = unit_columns(sums, counts)
+        # Sums that cancel, and those of no rows, have no direction.
         directions[:, lengths == 0] = components.directions[:, lengths == 0]
         if self.fixed_means:  # lengths along these directions may be negative
             lengths *= np.einsum("dk,dk->k", directions, components.directions)
             directions = components.directions
         if self.fixed_concentrations:
-            return self._moved(components, directions), np.zeros_like(full)
+            return self._moved(components, directions), np.zeros_like(has_rows)
         complements = 1 - lengths
         if stats.origins is not None:
-            tight = ~np.isnan(stats.origins[:, 0]) & full
-            deficits = stats.moments[1][tight] / counts[tight]
+            # The complements of these are known by chords, to more digits than by 1 - r.
+            concentrated = ~np.isnan(stats.origins[:, 0]) & has_rows
+            mean_deficits = deficits[concentrated] / counts[concentrated]
             if self.fixed_means:
-                lengths[tight], complements[tight] = 1 - deficits, deficits
+                lengths[concentrated] = 1 - mean_deficits
+                complements[concentrated] = mean_deficits
             else:
-                means, about = directions[:, tight] * lengths[tight], stats.origins[tight].T
-                both = concentrated_lengths(means, deficits, about)
-                lengths[tight], complements[tight] = both
+                means = directions[:, concentrated] * lengths[concentrated]
+                lengths[concentrated], complements[concentrated] = concentrated_lengths(
+                    means, mean_deficits, stats.origins[concentrated].T
+                )
         if self.tied:
+            # One concentration is the best where its mean resultant length is the rows' mean.
             lengths = np.atleast_1d(counts @ lengths / counts.sum())
             complements = np.atleast_1d(counts @ complements / counts.sum())
         lengths, complements = self._with_prior(lengths, complements, counts)
         if not self.tied:
-            lengths = np.where(full, lengths, components.lengths)
-            complements = np.where(full, complements, components.complements)
-        return self.components(directions, lengths, complements), np.zeros_like(full)
+            lengths = np.where(has_rows, lengths, components.lengths)
+            complements = np.where(has_rows, complements, components.complements)
+        return self.components(directions, lengths, complements), np.zeros_like(has_rows)
 
     def _with_prior(self, lengths: Array, complements: Array, counts: Array) -> tuple[Array, Array]:
         """Return resultant lengths, at least 0, and complements of rows and pseudo-rows.
@@ -514,11 +547,11 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         """
         n_prior = self.prior_strength
         if len(lengths) < len(counts):
-            n_prior, counts = n_prior * len(counts), np.atleast_1d(counts.sum())
-        denominator = np.where(counts + n_prior > 0, counts + n_prior, 1.0)
-        of_rows, of_prior = counts / denominator, n_prior / denominator
-        lengths = of_rows * lengths + of_prior * self.prior_length
-        complements = of_rows * complements + of_prior * (1 - self.prior_length)
+            n_prior = n_prior * len(counts)
+            counts = np.atleast_1d(counts.sum())
+        total = np.where(counts + n_prior > 0, counts + n_prior, 1.0)
+        lengths = counts / total * lengths + n_prior / total * self.prior_length
+        complements = counts / total * complements + n_prior / total * (1 - self.prior_length)
         return np.maximum(lengths, 0), np.minimum(complements, 1)
 
     def reseed(
@@ -538,8 +571,10 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         return self.components(directions, lengths, complements)
 
     def _moved(self, components: DirectionalComponents, directions: Array) -> DirectionalComponents:
-        shapes = components.lengths, components.complements, components.concentrations
-        return self.components(directions, *shapes)
+        """Return components with other directions, and the same concentrations."""
+        return self.components(
+            directions, components.lengths, components.complements, components.concentrations
+        )
 
     def log_prior(self, components: DirectionalComponents) -> float:
         """Return n0 sum of r0 kappa - Phi(kappa), less what it is at the prior's mode.
@@ -551,12 +586,13 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return 0.0
         mode = self._prior_mode
         gains = components.concentrations - mode.concentrations
-        longer = components.lengths - mode.lengths
-        if self.prior_length > 0.5:
-            longer = mode.complements - components.complements
+        gains_in_length = components.lengths - mode.lengths
+        if self.prior_length > 0.5:  # then the complements have more digits
+            gains_in_length = mode.complements - components.complements
         losses = (1 - self.prior_length) * gains - (components.peaks - mode.peaks)
-        near = np.abs(gains) <= 1e-5 * mode.concentrations
-        return -self.prior_strength * float(np.where(near, 0.5 * gains * longer, losses).sum())
+        is_near = np.abs(gains) <= 1e-5 * mode.concentrations
+        losses = np.where(is_near, 0.5 * gains * gains_in_length, losses)
+        return -self.prior_strength * float(losses.sum())
 
     @cached_property
     def _prior_mode(self) -> DirectionalComponents:
@@ -566,7 +602,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
 
     def with_prior_from(self, stats: Statistics) -> "VonMisesFisher":
         """Centre the prior on the pooled resultant length of a first partition."""
-        return replace(self, prior_length=min(pooled_length(stats), 1 - 1e-6))
+        return replace(self, prior_length=min(pooled_length(stats), MAX_PRIOR_LENGTH))
 
     def initial(
         self, stats: Statistics, components: DirectionalComponents, centres: Array | None = None
@@ -574,17 +610,19 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         """Make first components from a partition, all with its pooled concentration.
 
         The prior counts, or the concentration of rows that are all but equal would be rounding. A
-        part that is empty, or whose rows cancel, gets some axis.
+        component that is empty, or whose rows cancel, gets some axis.
         """
         if centres is None:
             means = mean_vectors(stats)
-            lengths = np.linalg.norm(means, axis=0)
-            lost = np.flatnonzero(lengths < MIN_LENGTH)
-            means[:, lost], means[lost % len(means), lost], lengths[lost] = 0.0, 1.0, 1.0
-            directions = np.ascontiguousarray(means / lengths)
+            norms = np.linalg.norm(means, axis=0)
+            undirected = np.flatnonzero(norms < MIN_LENGTH)
+            means[:, undirected] = 0.0
+            means[undirected % len(means), undirected] = 1.0
+            norms[undirected] = 1.0
+            directions = means / norms
         else:
-            directions = np.ascontiguousarray(centres.T)
-        pooled = np.array([min(pooled_length(stats), LONGEST_FIRST)])
+            directions = centres.T
+        pooled = np.array([min(pooled_length(stats), MAX_INITIAL_LENGTH)])
         lengths, complements = self._with_prior(pooled, 1 - pooled, stats.counts)
         if not self.tied:
             K = len(stats.counts)
@@ -594,15 +632,22 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     # Merging.
 
     def merge_cost(
-        self, stats: Statistics, components: DirectionalComponents, parts: Array
+        self, stats: Statistics, components: DirectionalComponents, numbers: Array
     ) -> DirectionMergeCost:
-        counts = stats.counts[parts]
-        sums = np.ascontiguousarray(stats.moments[0].T[parts])
+        counts = stats.counts[numbers]
+        sums, _ = stats.moments
+        sums = np.ascontiguousarray(sums.T[numbers])
         if self.tied:
-            kappa, log_normalizer = components.concentrations[0], components.log_normalizers[0]
-            return DirectionMergeCost(sums, counts, float(log_normalizer), float(kappa))
-        prior = self.prior_strength, self.prior_length
-        return DirectionMergeCost(sums, counts, self.zero_row_log_density, None, *prior)
+            log_normalizer = float(components.log_normalizers[0])
+            kappa = float(components.concentrations[0])
+            return DirectionMergeCost(sums, counts, log_normalizer, kappa)
+        return DirectionMergeCost(
+            sums,
+            counts,
+            self.zero_row_log_density,
+            n_pseudo=self.prior_strength,
+            pseudo_length=self.prior_length,
+        )
 
     def proposal(self) -> Proposal:
         """Start with components of one concentration, without a prior."""
@@ -612,9 +657,10 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         self, points: Array, like: DirectionalComponents | None = None
     ) -> DirectionalComponents:
         units = points / np.linalg.norm(points, axis=1, keepdims=True)
-        length = np.array([0.5]) if like is None else like.lengths[:1]
-        complement = np.array([0.5]) if like is None else like.complements[:1]
-        return self.components(np.ascontiguousarray(units.T), length, complement)
+        length = complement = np.array([0.5])  # moderate, until rows tell
+        if like is not None:
+            length, complement = like.lengths[:1], like.complements[:1]
+        return self.components(units.T, length, complement)
 
     def append(
         self, components: DirectionalComponents, others: DirectionalComponents
@@ -626,14 +672,14 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     def peaks(self, components: DirectionalComponents) -> Array:
         return components.concentrations + components.log_normalizers
 
-    def fit_parts(self, cost: DirectionMergeCost, parts: Array) -> DirectionalComponents:
+    def fit_parts(self, cost: DirectionMergeCost, clusters: Array) -> DirectionalComponents:
         """Return components in the directions of sums, with the pooled resultant length."""
-        sums, counts = cost.sums[parts], cost.counts[parts]
+        sums = cost.sums[clusters]
         norms = np.linalg.norm(sums, axis=1)
         directions = sums.T / np.where(norms > 0, norms, 1.0)
-        directions[0, norms == 0] = 1.0
-        length = np.array([min(norms.sum() / counts.sum(), 1.0)])
-        return self.components(np.ascontiguousarray(directions), length, 1 - length)
+        directions[0, norms == 0] = 1.0  # rows that cancel get some axis
+        length = np.array([min(norms.sum() / cost.counts[clusters].sum(), 1.0)])
+        return self.components(directions, length, 1 - length)
 
     def distances(self, block: Block, centres: Array) -> Array:
         """Return 1 - x.c for unit rows c of `centres`, never negative."""

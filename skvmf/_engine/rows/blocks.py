@@ -10,11 +10,27 @@ import numpy.typing as npt
 
 from ..._typing import Array, warn
 
-EVEN_BELOW = 16  # blocks
-MAX_KEPT = 16  # arrays per use
-MANY_COMPONENTS = 4096  # whose sums take longer to add than scores that leave the caches
-TRUNCATED_FROM = 4000  # components, from which iterations have truncated steps, too,
-MIN_ROWS, SPAN = 20, 16  # if there are so many rows for each; that are taken together
+MAX_ARRAYS_PER_USE = 16  # that a pool keeps; more are dropped, or a pool might hold all memory
+
+# The rows of a block have some megabytes of features, or of numbers of a step, which stay in the
+# processor's caches; but they are not so few that calls cost more than what they compute.
+MIN_BLOCK_ROWS = 256
+MAX_DENSE_ROWS = 4096
+MAX_SPARSE_ROWS = 16384  # less than 2^16, as row numbers in columns are uint16
+MAX_DENSE_ENTRIES = 2**21
+MAX_SPARSE_ENTRIES = 2**23
+# Below so many blocks all are of even size, so that no thread waits for a last one that is full.
+MIN_BLOCKS_OF_POWERS = 16
+# Of so many components the sums take longer to add than scores that leave the caches: the fewer
+# blocks, the fewer sums.
+MANY_COMPONENTS = 4096
+MAX_ROWS_OF_MANY = 1024
+
+# In the same time truncated steps gain more than exact ones at 8,000 components, and as much at
+# 2,000. They want rows enough for each component, and take many at once.
+TRUNCATED_FROM = 4000  # components
+MIN_ROWS = 20  # for each component
+SPAN_ROWS = 16  # for each component, that a step takes together
 
 
 class BufferPool:
@@ -29,24 +45,27 @@ class BufferPool:
 
     def acquire(self, use: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Array:
         """Return an uninitialized array."""
-        try:
+        try:  # as another thread may take the last one after a look
             array = self._arrays.setdefault(use, []).pop()
         except IndexError:
             return np.empty(shape, dtype)
-        return array if array.shape == shape and array.dtype == dtype else np.empty(shape, dtype)
+        if array.shape == shape and array.dtype == dtype:
+            return array
+        return np.empty(shape, dtype)
 
     def release(self, use: str, array: Array) -> None:
         """Take an array back, to be acquired again."""
         arrays = self._arrays.get(use)
-        if arrays is not None and len(arrays) < MAX_KEPT:
+        if arrays is not None and len(arrays) < MAX_ARRAYS_PER_USE:
             arrays.append(array)
 
     def cached(self, use: str, owner: Any, make: Callable[[], Array]) -> Array:
         """Return what `make` returned for the same owner before, or else call it."""
-        cached = self._cached.get(use)
-        if cached is None or cached[0] is not owner:
-            cached = self._cached[use] = owner, make()
-        return cached[1]
+        cached_owner, array = self._cached.get(use, (None, None))
+        if array is None or cached_owner is not owner:
+            array = make()
+            self._cached[use] = owner, array
+        return array
 
 
 class _Block:
@@ -89,17 +108,20 @@ class Missing:
     def of(cls, X: Array, buffers: BufferPool) -> "Missing":
         """Find what is missing in rows."""
         mask = np.isnan(X)
-        packed = np.packbits(mask, axis=1)
+        packed = np.packbits(mask, axis=1)  # eight features are compared at once
         order = np.lexsort(packed.T)
         packed = packed[order]
+        # Booleans are counted by products, which is faster than by sums.
         changes = np.dot(packed[1:] != packed[:-1], np.ones(packed.shape[1]))
-        edges = np.concatenate([[0], 1 + np.flatnonzero(changes), [len(X)]])
-        ordered = buffers.acquire("ordered", X.shape)
-        np.take(X.astype(np.float64, copy=False), order, axis=0, out=ordered, mode="clip")
         n_missing = np.dot(mask, np.ones(X.shape[1])).astype(np.intp)
-        mask, lacking = mask[order], n_missing[order[edges[:-1]]]
-        features = np.argsort(~mask[edges[:-1]], axis=1, kind="stable")
-        patterns = np.column_stack([edges[:-1], edges[1:], lacking, features])
+        starts = np.append(0, 1 + np.flatnonzero(changes))
+        stops = np.append(starts[1:], len(X))
+        ordered = buffers.acquire("ordered", X.shape)
+        # With mode="clip" the result is written in place.
+        np.take(X.astype(np.float64, copy=False), order, axis=0, out=ordered, mode="clip")
+        mask = mask[order]
+        missing_first = np.argsort(~mask[starts], axis=1, kind="stable")
+        patterns = np.column_stack([starts, stops, n_missing[order[starts]], missing_first])
         return cls(order, ordered, mask, patterns, n_missing)
 
 
@@ -161,10 +183,10 @@ class SparseBlock(_Block):
         """Say that the rows are needed no more; they belong to the data."""
 
     def row(self, n: int) -> Array:
-        dense = np.zeros(self.n_features)
-        span = slice(self.indptr[n], self.indptr[n + 1])
-        dense[self.indices[span]] = self.data[span]
-        return dense if self.scales is None else dense * self.scales[n]
+        row = np.zeros(self.n_features)
+        entries = slice(self.indptr[n], self.indptr[n + 1])
+        row[self.indices[entries]] = self.data[entries]
+        return row if self.scales is None else row * self.scales[n]
 
 
 Block: TypeAlias = DenseBlock | SparseBlock
@@ -176,17 +198,18 @@ def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1)
     `width` is how many numbers per row a step needs in addition to its features, such as one per
     component: both fit in some megabytes.
     """
-    if is_sparse:
-        # Few blocks, as each brings n_features x K numbers to add; at most 2^16 rows, as row
-        # numbers are uint16.
-        most = max(256, min(16384, 2**23 // int(width)))
+    if is_sparse:  # few blocks, as each brings n_features x K numbers to add
+        most = min(MAX_SPARSE_ROWS, MAX_SPARSE_ENTRIES // int(width))
+    elif width >= MANY_COMPONENTS:
+        most = min(MAX_ROWS_OF_MANY, MAX_SPARSE_ENTRIES // int(width))
     else:
-        most = max(256, min(4096, 2**21 // max(int(n_features), int(width))))
-        if width >= MANY_COMPONENTS:  # each block brings n_features x K numbers to add, too
-            most = max(256, min(1024, 2**23 // int(width)))
-    size = 1 << (most.bit_length() - 1)
+        most = min(MAX_DENSE_ROWS, MAX_DENSE_ENTRIES // max(int(n_features), int(width)))
+    most = max(most, MIN_BLOCK_ROWS)
+    size = 1 << (most.bit_length() - 1)  # chunks of a Dask array are then often whole blocks
     n_blocks = -(-n_rows // size)
-    return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)
+    if n_blocks >= MIN_BLOCKS_OF_POWERS:
+        return size
+    return -(-n_rows // n_blocks)
 
 
 def has_truncated_steps(n_rows: int, n_components: int) -> bool:
@@ -197,7 +220,7 @@ def has_truncated_steps(n_rows: int, n_components: int) -> bool:
 def span_rows(n_rows: int, n_features: int, n_components: int) -> int:
     """Return the number of dense rows in whole blocks that a truncated step takes together."""
     size = block_rows(n_rows, n_features, is_sparse=False, width=n_components)
-    return size * max(1, SPAN * n_components // size)
+    return size * max(1, SPAN_ROWS * n_components // size)
 
 
 def warn_if_too_large(n_bytes: float, what: str, advice: str) -> None:

@@ -13,12 +13,13 @@ containers). Where no thread can start, the caller computes.
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import joblib
 from threadpoolctl import ThreadpoolController
@@ -43,12 +44,17 @@ class BlockSum(Generic[Part]):
 
     def add(self, first: int, part: Part, size: int = 1) -> None:
         """Take in the part of one block, or of a subtree of `size` blocks; it is used up."""
-        while (neighbour := (first ^ size, size)) in self._pieces:
-            left, right = self._pieces.pop(neighbour), part
-            if first < neighbour[0]:
-                left, right = right, left
-            left += right  # type: ignore[operator]
-            first, part, size = min(first, neighbour[0]), left, 2 * size
+        while (first ^ size, size) in self._pieces:
+            # The other half of the next subtree: it begins where one bit of the number differs.
+            neighbour = first ^ size
+            other = self._pieces.pop((neighbour, size))
+            if neighbour < first:
+                other += part  # type: ignore[operator]
+                part = other
+                first = neighbour
+            else:
+                part += other  # type: ignore[operator]
+            size *= 2
         self._pieces[first, size] = part
 
     def join(self, other: "BlockSum[Part]") -> None:
@@ -57,7 +63,9 @@ class BlockSum(Generic[Part]):
             self.add(first, part, size)
 
     def total(self) -> Part:
-        """Return the sum of all blocks, the last pieces first; the pieces are used up."""
+        """Return the sum of all blocks; the pieces are used up."""
+        # The last pieces first: in one order, whatever it is, sums have the same bits, and these
+        # pieces are the smallest ones.
         pieces = sorted(self._pieces.items())
         self._pieces = {}
         _, total = pieces.pop()
@@ -82,6 +90,7 @@ class _Threads:
         with self.lock:
             self.users.add(user)
             if len(self.users) == 1:
+                # What BLAS may use is what a fit may use; without BLAS, all cores.
                 limits = [library.num_threads for library in _libraries()]
                 self.n_threads = min(max(limits, default=os.cpu_count() or 1), _n_cores())
                 if self.n_threads > 1:
@@ -123,15 +132,16 @@ def _set_limit(library: "LibController", limit: int) -> None:
     From 3.8 on, threadpoolctl lets one thread set the limits of OpenBLAS and ignores the others
     as long as that one lives.
     """
-    free = getattr(library, "clear_controlling_thread", lambda force: None)
+    release_control = getattr(library, "clear_controlling_thread", lambda force: None)
     try:
-        free(force=True)
+        release_control(force=True)
         library.set_num_threads(limit)
     finally:
-        free(force=True)
+        release_control(force=True)
 
 
-_threads, _this_thread = _Threads(), threading.local()
+_threads = _Threads()
+_this_thread = threading.local()
 
 
 def _after_fork() -> None:
@@ -159,7 +169,8 @@ def limited_blas() -> Iterator[_Threads]:
     Entering is cheap inside another `limited_blas()`, so a fit holds it once around its loop. A
     Ctrl-C within some microseconds of entering or leaving can leave BLAS limited.
     """
-    threads, user = _threads, object()
+    threads = _threads
+    user = object()
     try:
         threads.enter(user)
         yield threads
@@ -174,41 +185,61 @@ def limited_blas() -> Iterator[_Threads]:
 Item = TypeVar("Item")
 
 
-def map_reduce(
-    function: Callable[[Item], Part], blocks: Sequence[Item], numbers: Iterable[int] | None = None
-) -> BlockSum[Part]:
-    """Sum ``function(block)`` over blocks, whose numbers are counted from zero unless given.
+@dataclass(frozen=True)
+class LazyItems(Generic[Item]):
+    """Items that are made from their numbers when they are asked for, by the thread that asks."""
 
-    Parts add with ``+=``; a part that has been added to another is used up. Few parts are alive,
-    as no thread runs far ahead of the others. An exception in any part is raised here, when no
-    part is being made any more; of several, that of the first block.
+    make: Callable[[int], Item]
+    n_items: int
+
+    def __len__(self) -> int:
+        return self.n_items
+
+    def __getitem__(self, i: int) -> Item:
+        return self.make(i)
+
+
+Items: TypeAlias = Sequence[Item] | LazyItems[Item]
+
+
+def map_reduce(
+    function: Callable[[Item], Part], items: Items[Item], numbers: Sequence[int] | None = None
+) -> BlockSum[Part]:
+    """Sum ``function(item)`` over items, whose numbers are counted from zero unless given.
+
+    Parts add with ``+=``; a part that has been added to another is used up, and None is no part.
+    Few parts are alive, as no thread runs far ahead of the others. An exception in any part is
+    raised here, when no part is being made any more; of several, that of the first item.
     """
     total: BlockSum[Part] = BlockSum()
-    numbers = range(len(blocks)) if numbers is None else numbers
-    if len(blocks) == 1:  # as a prediction of few rows has
+    if numbers is None:
+        numbers = range(len(items))
+    if len(items) == 1:  # as a prediction of few rows has: no other thread is asked to help
         with limited_blas():
-            total.add(next(iter(numbers)), function(blocks[0]))
+            total.add(numbers[0], function(items[0]))
         return total
-    todo = deque(enumerate(zip(numbers, blocks, strict=True)))
+    todo = deque(range(len(items)))
     begun: set[int] = set()
     errors: dict[int, Exception] = {}
     changed = threading.Condition()
 
     def work(n_threads: int) -> None:
+        # Parts are added to their neighbours alone: those of threads far ahead would pile up.
         def may_begin() -> bool:
-            return not todo or not begun or todo[0][0] - min(begun) <= n_threads
+            return not todo or not begun or todo[0] - min(begun) <= n_threads
 
         while True:
             with changed:
                 changed.wait_for(may_begin)
                 if not todo:
                     return
-                i, (number, block) = todo.popleft()
+                i = todo.popleft()
                 begun.add(i)
             try:
-                part = function(block)
-                with changed:
-                    total.add(number, part)
+                part = function(items[i])
+                if part is not None:
+                    with changed:
+                        total.add(numbers[i], part)
             except Exception as error:
                 errors[i] = error
                 todo.clear()
@@ -229,29 +260,31 @@ def map_reduce(
     return total
 
 
-def for_each(function: Callable[[Item], object], items: Sequence[Item]) -> None:
+def for_each(function: Callable[[Item], None], items: Items[Item]) -> None:
     """Call a function with each item, by all threads."""
-    map_reduce(lambda item: function(item) is None, items)  # parts must be numbers, or add up
+    map_reduce(function, items)
 
 
 @contextmanager
 def _helpers(
-    threads: _Threads, work: Callable[[], None], n_helpers: int, todo: deque[Any]
+    threads: _Threads, work: Callable[[], None], n_helpers: int, todo: deque[int]
 ) -> Iterator[None]:
     """Let other threads work, too, until nothing is left to do, or the caller leaves."""
 
     def help_out() -> None:
         _this_thread.works = True
         with threads.lock:
-            for library in _libraries() if threads.users else []:  # none: the caller has left
-                if library.num_threads != 1:  # of the libraries whose limit is each thread's own
-                    _set_limit(library, 1)
+            if threads.users:  # else the caller has left
+                for library in _libraries():
+                    if library.num_threads != 1:  # where each thread has a limit of its own
+                        _set_limit(library, 1)
         work()
 
     # Within another sum all threads have work, and what is queued for them would stay alive.
     nested = getattr(_this_thread, "works", False)
     helpers: list[Future[None]] = []
-    pool, n_helpers = threads.pool, min(n_helpers, threads.n_threads - 1)
+    pool = threads.pool
+    n_helpers = min(n_helpers, threads.n_threads - 1)
     try:
         _this_thread.works = True
         if pool is not None and not nested:

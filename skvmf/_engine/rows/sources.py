@@ -1,8 +1,4 @@
-"""Rows: dense or CSR data as fixed, weighted blocks, validation, sampling, and sums over them.
-
-Rows are sampled by weight: each has a key, Exp(1) over its weight, and the smallest win (Efraimidis
-and Spirakis, Information Processing Letters 97, 2006). Keys come from a stream that the seed and
-the number of the block's first row begin.
+"""Rows as fixed, weighted blocks of dense or CSR data, and sums over them.
 
 Rows are read block by block, and there they are scaled to unit length or widened: the data is not
 copied. A first pass finds all that has to be known before; where each block is read once, as
@@ -23,140 +19,23 @@ from ..._kernels import rows as row_kernels
 from ..._kernels.rows import widen
 from ..._typing import Array, DType, Matrix
 from .blocks import Block, BufferPool, Columns, DenseBlock, Missing, SparseBlock, block_rows
-from .parallel import BlockSum, for_each, map_reduce
-
-_WIDE = [np.dtype(code) for code in "dqQlLiI"]
-_NARROW = [np.dtype(code) for code in "fehHbB"]
-READABLE = [order for dtype in _WIDE + _NARROW for order in (dtype, dtype.newbyteorder())]
-"""The types of dense rows that are read block by block, as they are stored, in any byte order."""
-
-
-def read_as(dtype: npt.DTypeLike) -> DType:
-    """Return the type to compute in: float32 where that holds every number, else float64."""
-    native = np.dtype(dtype).newbyteorder("=")
-    return np.dtype(np.float32 if native in _NARROW else np.float64)
-
-
-def refuse_non_finite(values: Array, numbers: Array, advice: str = "") -> None:
-    """Raise a ValueError, with advice, for nan or infinity in the rows of such `numbers`."""
-    wrong = ~np.isfinite(values)
-    if not wrong.any():
-        return
-    what = "NaN" if np.isnan(values).any() else f"infinity or a value too large for {values.dtype}"
-    rows = np.unique(numbers[wrong])
-    column = f", column {np.nonzero(wrong)[1][0]}" if values.ndim == 2 else ""
-    where = f"row {rows[0]}{column}"
-    if len(rows) > 1:
-        where = f"{len(rows)} rows from {rows[0]}{column} to {rows[-1]}"
-    raise ValueError(
-        f"Input X contains {what}, in {where}: {advice if what == 'NaN' else ''}impute the "
-        "values, for example with sklearn.impute.SimpleImputer, or keep only the rows "
-        "np.isfinite(X).all(axis=1)."
-    )
-
-
-def check_structure(X: sparse.csr_array) -> None:
-    """Refuse pointers or column numbers outside the arrays of a CSR matrix: SciPy does not look."""
-    first, last = X.indptr[0], X.indptr[-1]
-    n_entries, used = min(len(X.indices), len(X.data)), X.indices[max(first, 0) : max(last, 0)]
-    if first < 0 or last > n_entries or (X.indptr[1:] < X.indptr[:-1]).any():
-        what = "indptr falls or leads"
-    elif used.size > 0 and not (used.min() >= 0 and used.max() < X.shape[1]):
-        what = "column numbers in indices lead"
-    else:
-        return
-    raise ValueError(
-        f"X is not a valid CSR matrix: {what} outside its {len(X.data)} entries and "
-        f"{X.shape[1]} columns. X.check_format() says more."
-    )
-
-
-def canonical(X: Matrix) -> sparse.csr_array:
-    """Return a valid CSR matrix without duplicates, the columns of each row in order."""
-    rows = sparse.csr_array(X, dtype=X.dtype.newbyteorder("="))
-    check_structure(rows)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
-
-
-def weight_unit(largest: float) -> float:
-    """Return the unit in which the largest weight of all rows is between 1e-20 and 1e20.
-
-    Beyond, a prior that counts single rows decides all or nothing anyway, and products with
-    weights would leave the range of floats.
-    """
-    return 1.0 if largest == 0 else largest / min(max(largest, 1e-20), 1e20)
-
-
-def in_units(weights: Array, largest: float) -> Array:
-    """Return weights in the unit that belongs to the largest; a weight of zero stays zero."""
-    unit = weight_unit(largest)
-    return weights if unit == 1 else weights / largest * (largest / unit)
-
-
-class Reservoir:
-    """The rows with the smallest keys, as many as are asked for; reservoirs add."""
-
-    def __init__(self, size: int, keys: Array, rows: Array, weights: Array) -> None:
-        if len(keys) > size:
-            chosen = np.argpartition(keys, size - 1)[:size]
-            keys, rows, weights = keys[chosen], rows[chosen], weights[chosen]
-        self._size, self.keys, self.rows, self.weights = size, keys, rows, weights
-
-    def __iadd__(self, other: "Reservoir") -> "Reservoir":
-        pairs = (self.keys, other.keys), (self.rows, other.rows), (self.weights, other.weights)
-        return Reservoir(self._size, *map(np.concatenate, pairs))
-
-    def in_order(self) -> Array:
-        """Return the numbers of the rows in the order in which they were drawn."""
-        return self.rows[np.lexsort([self.rows, self.keys])]
-
-    def sample(self) -> tuple[Array, Array]:
-        """Return the numbers of all rows but the last drawn, and weights for them.
-
-        If there are fewer than the reservoir holds, all keep their own weights. Sums over the rows
-        with the weights estimate sums over all; they add up to as many rows as equal weights would
-        be worth.
-        """
-        rows, weights = self.rows, self.weights
-        if len(rows) == self._size:
-            last = self.keys.max()
-            inside = self.keys < last
-            rows, weights = rows[inside], weights[inside]
-            weights = weights / -np.expm1(-weights * last)
-        order = np.argsort(rows)
-        weights = weights[order]
-        if (weights == weights[:1]).all():
-            return rows[order], np.ones(len(rows))
-        return rows[order], weights * (weights.sum() / (weights @ weights))
-
-
-def reservoir(size: int, seed: int, start: int, weights: Array) -> Reservoir:
-    """Return the rows of a block that its first row's number and their weights let win."""
-    drawn = np.random.default_rng((seed, start)).exponential(size=len(weights))
-    rows = np.flatnonzero(weights > 0)
-    weights = weights[rows]
-    with np.errstate(over="ignore"):  # of rows that are next to never drawn
-        return Reservoir(size, drawn[rows] / weights, rows + start, weights)
-
-
-def _first_number(start: int, weights: Array) -> list[int]:
-    """Return the number of the first row of a block that counts, if there is one."""
-    return [start + int(n) for n in np.flatnonzero(weights > 0)[:1]]
-
+from .parallel import BlockSum, LazyItems, for_each, map_reduce
+from .reading import as_seen, canonical, largest_magnitude, read_as, refuse_non_finite
+from .weights import in_units, reservoir, weight_unit
 
 Part = TypeVar("Part")
 Labels = dict[int, Array]  # int32, of some rows each, by the number of the first
-_LEAST_VARIANCE = 1e-280  # of which a trillionth is a float with all digits
+
+# Variances below count as none. What families take for the least variance of a feature, a
+# trillionth of that of all, is then a float with all digits.
+_LEAST_VARIANCE = 1e-280
 
 
 class RowSource(ABC):
     """A source of rows: fixed weighted blocks, and sums over them.
 
     Blocks depend only on the data's shape and the number of components, and how they are added only
-    on their numbers (`skvmf._engine.parallel`): sums are bit-identical whoever reads the blocks.
+    on their numbers (see `BlockSum`): sums are bit-identical whoever reads the blocks.
     """
 
     n_rows: int
@@ -243,10 +122,12 @@ class RowSource(ABC):
 
         A value that is missing there is the least one.
         """
-        row = self.take(np.array([min(self.map_reduce_weights(_first_number))]))
+        first = min(self.map_reduce_weights(_first_number))
+        row = self.take(np.array([first]))
         if np.isnan(row).any():
             least, _ = self.extent(slice(None))
-            row = np.where(np.isnan(row), np.where(least < np.inf, least, 0), row)
+            least = np.where(least < np.inf, least, 0)  # of a feature that all rows lack
+            row = np.where(np.isnan(row), least, row)
         return row
 
     def mean_variance(self) -> float:
@@ -256,7 +137,9 @@ class RowSource(ABC):
     def variances(self) -> Array:
         """Return the weighted variance of each feature of dense rows, (d,); 0 if tiny."""
         sums = self.map_reduce(partial(_sums_about, self.first_row[0]))
-        total = self.map_reduce(_observed_weights) if self.incomplete else self.total_weight
+        total: Any = self.total_weight
+        if self.incomplete:
+            total = self.map_reduce(_observed_weights)
         first, second = sums / np.maximum(total, _LEAST_VARIANCE)
         variances = second - first**2
         return np.where(variances > _LEAST_VARIANCE, variances, 0.0)
@@ -316,6 +199,15 @@ def joined(labels: Labels) -> Array:
     return np.concatenate([labels[start] for start in sorted(labels)])
 
 
+def _sum(start: int, weights: Array) -> float:
+    return float(weights.sum())
+
+
+def _first_number(start: int, weights: Array) -> list[int]:
+    """Return the number of the first row of a block that counts, if there is one."""
+    return [start + int(n) for n in np.flatnonzero(weights > 0)[:1]]
+
+
 @dataclass
 class _Extent:
     """The least and the largest value of some features, each (m,); extents add."""
@@ -330,11 +222,8 @@ class _Extent:
 def _extent_of(features: Any, block: DenseBlock) -> _Extent:
     X = block.X[block.weights > 0][:, features].astype(np.float64)
     low = np.fmin.reduce(X, axis=0, initial=np.inf)
-    return _Extent(low, np.fmax.reduce(X, axis=0, initial=-np.inf))
-
-
-def _sum(start: int, weights: Array) -> float:
-    return float(weights.sum())
+    high = np.fmax.reduce(X, axis=0, initial=-np.inf)
+    return _Extent(low, high)
 
 
 def _sums_about(pivot: Array, block: DenseBlock) -> Array:
@@ -351,10 +240,13 @@ def _observed_weights(block: DenseBlock) -> Array:
     return block.weights @ ~np.isnan(block.X)
 
 
-# Inside these norms a product with unscaled rows can neither over- nor underflow.
+# Inside these norms a product with unscaled rows can neither over- nor underflow, by type.
 _SAFE_NORMS = {"f": (1e-12, 1e12), "d": (1e-100, 1e100)}
-MIN_EMPTY = 4  # columns for each that is in use, from which fits go without the empty ones
 MAX_MAGNITUDE = 1e100  # larger rows are moved in, so that their squares stay finite
+# Fits go without empty columns where at least three in four are empty. The numbers of columns are
+# copied for that, which has to save more than it costs.
+MIN_COLUMNS_PER_USED = 4
+_CONVERTED_ROWS = 1024  # at once, so that what is in double precision is small
 
 
 @dataclass
@@ -398,16 +290,20 @@ class Rows(RowSource):
         ahead: bool = True,
         missing: bool = False,
     ) -> None:
-        self._missing = missing
-        self._buffers = BufferPool() if buffers is None else buffers
         self.n_rows, self.n_features = X.shape
         self.dtype = read_as(X.dtype)
-        self._X, self._weights, self._start = X, weights, start
+        self._X = X
+        self._weights = weights
+        self._start = start
+        self._missing = missing
+        self._buffers = BufferPool() if buffers is None else buffers
         starts = range(0, self.n_rows, size)
         self._spans = [slice(start, min(start + size, self.n_rows)) for start in starts]
+        # Blocks are counted in the whole data: sums over parts of it then add up to its own.
         self.numbers = range(start // size, start // size + len(self._spans))
-        self._unmeasured = set(range(len(self._spans))) if measures is None else set()
+        self._unmeasured: set[int] = set()
         if measures is None:
+            self._unmeasured.update(range(len(self._spans)))
             scales = np.ones(self.n_rows) if unit else None
             measures = Measures(scales, np.zeros(len(self._spans)), set())
         self._measures = measures
@@ -419,54 +315,64 @@ class Rows(RowSource):
     def measured(self) -> Measures:
         """Return the results of the first pass; blocks that have not been read are read now."""
         if self._unmeasured:
-            for_each(self._measures_of, sorted(self._unmeasured))
+            for_each(self._measure_once, sorted(self._unmeasured))
         return self._measures
 
-    def _measures_of(self, i: int) -> Measures:
-        """Return measures that are known for block i."""
+    def _measure_once(self, i: int) -> None:
         if i in self._unmeasured:
-            self._measure(i, self._measures)
+            self._measure(i)
             self._unmeasured.discard(i)
-        return self._measures
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        blocks = range(len(self._spans))
-        return map_reduce(lambda i: function(self.block(i)), blocks, self.numbers).total()
+        blocks = LazyItems(self.block, len(self._spans))
+        return map_reduce(function, blocks, self.numbers).total()
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
         self.measured()
-        return map_reduce(
-            lambda i: function(self._start + self._spans[i].start, self._weights_and_scales(i)[0]),
-            range(len(self._spans)),
-            self.numbers,
-        ).total()
+
+        def of_block(i: int) -> Part:
+            weights, _ = self._weights_and_scales(i)
+            return function(self._start + self._spans[i].start, weights)
+
+        return map_reduce(of_block, range(len(self._spans)), self.numbers).total()
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
-        for_each(lambda i: function(self.block(i), self._spans[i]), range(len(self._spans)))
+        def call(i: int) -> None:
+            function(self.block(i), self._spans[i])
+
+        map_reduce(call, range(len(self._spans)))  # of no parts
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> "Rows":
         """Return some rows with other weights, without a copy if all keep their precision."""
         unit = self.measured().scales is not None
-        whole = len(indices) == self.n_rows  # in ascending order
         if single and unit and self.dtype != np.float32:
             rows = self._in_single(indices)
+        elif len(indices) == self.n_rows:  # all, as they are in ascending order
+            rows = self._X
         else:
-            rows = self._X if whole else self._X[indices]
-        own = None if (weights == 1).all() else weights
-        return make_rows(rows, own, unit=unit, width=width, columns=True, missing=self._missing)
+            rows = self._X[indices]
+        # As of most draws: without weights blocks make their own ones.
+        given_weights = None if (weights == 1).all() else weights
+        return make_rows(
+            rows, given_weights, unit=unit, width=width, columns=True, missing=self._missing
+        )
 
     def take(self, indices: Array) -> Array:
         return as_seen(self._X[indices], unit=self.measured().scales is not None)
 
     def count_in_units(self, weights: Array) -> None:
         """Give weights the unit of the largest: that of a zero row, once it is seen, is none."""
-        largest = (weights if self._unmeasured else self.sampling_weights()).max()
-        self._weights = in_units(weights, float(largest))
-        self.weight_unit = weight_unit(float(largest))
+        # Before rows are read nobody knows which ones are zero.
+        counted = weights if self._unmeasured else self.sampling_weights()
+        largest = float(counted.max())
+        self._weights = in_units(weights, largest)
+        self.weight_unit = weight_unit(largest)
 
     def sampling_weights(self) -> Array:
         scales = self.measured().scales
-        weights = np.ones(self.n_rows) if self._weights is None else self._weights
+        weights = self._weights
+        if weights is None:
+            weights = np.ones(self.n_rows)
         return weights if scales is None else np.where(scales == 0, 0.0, weights)
 
     @abstractmethod
@@ -474,7 +380,7 @@ class Rows(RowSource):
         """Return some unit rows in single precision."""
 
     @abstractmethod
-    def _measure(self, i: int, measures: Measures) -> None:
+    def _measure(self, i: int) -> None:
         """Set the measures of block i."""
 
     @abstractmethod
@@ -482,20 +388,24 @@ class Rows(RowSource):
         """Build block i of these; the data counts it as ``numbers[i]``."""
 
     def _weights_and_scales(self, i: int) -> tuple[Array, Array | None]:
-        span, scales = self._spans[i], self._measures_of(i).scales
-        if scales is None:
-            ones = np.ones(span.stop - span.start)
-            return ones if self._weights is None else self._weights[span], None
-        weights = (scales[span] != 0).astype(np.float64)
+        self._measure_once(i)
+        span = self._spans[i]
+        if self._measures.scales is None:
+            if self._weights is None:
+                return np.ones(span.stop - span.start), None
+            return self._weights[span], None
+        scales = self._measures.scales[span]
+        weights = (scales != 0).astype(np.float64)
         if self._weights is not None:
             weights *= self._weights[span]
-        return weights, scales[span]
+        return weights, scales
 
-    def _note(self, i: int, measures: Measures, scales: Array) -> None:
-        """Note the scales of a block, those of extreme rows being -1."""
-        if (scales < 0).any():
-            measures.unsafe.add(i)
-            scales[scales < 0] = 1.0
+
+def _mark_extreme(scales: Array) -> bool:
+    """Return whether scales of -1 mark rows of extreme length, and set those to 1."""
+    extreme = scales < 0
+    scales[extreme] = 1.0
+    return bool(extreme.any())
 
 
 class DenseRows(Rows):
@@ -503,8 +413,9 @@ class DenseRows(Rows):
 
     def _in_single(self, indices: Array) -> Array:
         rows = np.empty((len(indices), self.n_features), dtype=np.float32)
-        for start in range(0, len(rows), 1024):  # whatever is in double precision is small
-            rows[start : start + 1024] = self.take(indices[start : start + 1024])
+        for start in range(0, len(rows), _CONVERTED_ROWS):
+            stop = start + _CONVERTED_ROWS
+            rows[start:stop] = self.take(indices[start:stop])
         return rows
 
     def _read(self, span: slice) -> tuple[Array, bool]:
@@ -514,31 +425,36 @@ class DenseRows(Rows):
             return X, False
         rows = self._buffers.acquire("rows", X.shape, self.dtype)
         if X.dtype == np.float16:
+            # By their bits, which is many times as fast as what NumPy does.
             halves = np.require(X, requirements=["C", "A"])
             widen(halves.view(np.int16).reshape(-1), rows.reshape(-1))
         else:
             rows[...] = X
         return rows, True
 
-    def _measure(self, i: int, measures: Measures) -> None:
+    def _measure(self, i: int) -> None:
+        measures = self._measures
         span = self._spans[i]
         X, copied = self._read(span)
+        advice = ""
         if measures.scales is not None:
             scales = measures.scales[span]
             row_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
-            self._note(i, measures, scales)
+            unsafe = _mark_extreme(scales)
         else:
-            largest = _largest(X)
+            advice = "set missing_values='marginal', or "
+            largest = largest_magnitude(X)
             if self._missing and np.isnan(largest):
                 measures.missing.add(i)
-                largest = _largest(X[~np.isnan(X)])
+                largest = largest_magnitude(X[~np.isnan(X)])
             measures.largest[i] = largest
-            if not largest <= MAX_MAGNITUDE:
-                measures.unsafe.add(i)
-        if i in measures.unsafe:
+            unsafe = not largest <= MAX_MAGNITUDE
+        if unsafe:
+            measures.unsafe.add(i)
             numbers = self._start + np.arange(span.start, span.stop)
-            values = np.where(np.isnan(X), 0, X) if i in measures.missing else X
-            advice = "set missing_values='marginal', or " if measures.scales is None else ""
+            values = X
+            if i in measures.missing:
+                values = np.where(np.isnan(X), 0, X)
             refuse_non_finite(values, np.broadcast_to(numbers[:, None], X.shape), advice)
         if copied:
             self._buffers.release("rows", X)
@@ -546,9 +462,11 @@ class DenseRows(Rows):
     def block(self, i: int) -> DenseBlock:
         X, copied = self._read(self._spans[i])
         weights, scales = self._weights_and_scales(i)
-        if i in self._measures_of(i).unsafe:
-            X = X if copied else np.array(X)
-            copied = True
+        if i in self._measures.unsafe:
+            # Products with these would over- or underflow: rows are scaled in a copy.
+            if not copied:
+                X = np.array(X)
+                copied = True
             if scales is None:
                 largest = np.fmax.reduce(np.abs(X), axis=1, keepdims=True)
                 X *= MAX_MAGNITUDE / np.fmax(largest, MAX_MAGNITUDE)
@@ -556,8 +474,10 @@ class DenseRows(Rows):
                 row_kernels.normalize_rows(X)
                 scales = np.empty(len(X))  # of float32 rows: their lengths are rounded
                 row_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
+        missing = None
+        if i in self._measures.missing:
+            missing = Missing.of(X, self._buffers)
         start = self._start + self._spans[i].start
-        missing = Missing.of(X, self._buffers) if i in self._measures.missing else None
         return DenseBlock(X, weights, scales, start, self._buffers, copied, missing=missing)
 
 
@@ -572,19 +492,25 @@ class SparseRows(Rows):
         self.measured().columns = [self._by_columns(i) for i in range(len(self._spans))]
 
     def compact(self, means: Array | None = None) -> "tuple[SparseRows, Array] | None":
-        X, used = self._X, np.zeros(self.n_features, dtype=bool)
+        X = self._X
+        used = np.zeros(self.n_features, dtype=bool)
         used[X.indices] = True
         if means is not None:
             used |= means.any(axis=0)
         columns = np.flatnonzero(used)
-        if MIN_EMPTY * len(columns) > self.n_features:
+        if MIN_COLUMNS_PER_USED * len(columns) > self.n_features:
             return None
         indices = (np.cumsum(used, dtype=X.indices.dtype) - 1)[X.indices]
         few = sparse.csr_array((X.data, indices, X.indptr), shape=(self.n_rows, len(columns)))
-        unit, size = self.measured().scales is not None, self._spans[0].stop
-        measures = replace(self.measured(), columns=None)
-        rows = SparseRows(few, self._weights, unit=unit, size=size, measures=measures)
-        if self.measured().columns is not None:
+        measures = self.measured()
+        rows = SparseRows(
+            few,
+            self._weights,
+            unit=measures.scales is not None,
+            size=self._spans[0].stop,
+            measures=replace(measures, columns=None),
+        )
+        if measures.columns is not None:
             rows.keep_columns()
         return rows, columns
 
@@ -599,38 +525,46 @@ class SparseRows(Rows):
         """Return pointers (n + 1,), column numbers and values; the pointers may begin anywhere."""
         return self._X.indptr[span.start : span.stop + 1], self._X.indices, self._X.data
 
-    def _measure(self, i: int, measures: Measures) -> None:
+    def _measure(self, i: int) -> None:
+        measures = self._measures
         span = self._spans[i]
         indptr, _, data = self._read(span)
         data = data[: indptr[-1]]
-        largest = _largest(data[indptr[0] :])
+        values = data[indptr[0] :]
+        largest = largest_magnitude(values)
         if not np.isfinite(largest):
             numbers = np.repeat(np.arange(span.start, span.stop), np.diff(indptr))
-            refuse_non_finite(data[indptr[0] :], self._start + numbers)
-        if measures.scales is not None:
-            scales = measures.scales[span]
-            row_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
-            self._note(i, measures, scales)
-        else:
+            refuse_non_finite(values, self._start + numbers)
+        if measures.scales is None:
             measures.largest[i] = largest
+            return
+        scales = measures.scales[span]
+        row_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
+        if _mark_extreme(scales):
+            measures.unsafe.add(i)
 
     def _by_columns(self, i: int) -> Columns:
         indptr, indices, data, _ = self._safe(i)
-        used, shape = slice(indptr[0], indptr[-1]), (len(indptr) - 1, self.n_features)
+        used = slice(indptr[0], indptr[-1])
+        shape = len(indptr) - 1, self.n_features
         block = sparse.csr_array((data[used], indices[used], indptr - indptr[0]), shape=shape)
         turned = block.tocsc()
-        ptr, rows = turned.indptr.astype(np.int64), turned.indices.astype(np.uint16)
-        return Columns(ptr, rows, turned.data)
+        # A block has at most 2^16 rows: see `block_rows`.
+        rows = turned.indices.astype(np.uint16)
+        return Columns(turned.indptr.astype(np.int64), rows, turned.data)
 
     def _safe(self, i: int) -> tuple[Array, Array, Array, bool]:
         """Return a block's arrays, and whether rows were scaled as they are extreme."""
+        self._measure_once(i)
         indptr, indices, data = self._read(self._spans[i])
-        extreme = i in self._measures_of(i).unsafe
-        if extreme:
-            used = slice(indptr[0], indptr[-1])
-            indptr, indices, data = indptr - indptr[0], indices[used], data[used].copy()
-            row_kernels.csr_normalize(indptr, data)
-        return indptr, indices, data, extreme
+        if i not in self._measures.unsafe:
+            return indptr, indices, data, False
+        # Products with these would over- or underflow: rows are scaled in a copy.
+        used = slice(indptr[0], indptr[-1])
+        indptr = indptr - indptr[0]
+        data = data[used].copy()
+        row_kernels.csr_normalize(indptr, data)
+        return indptr, indices[used], data, True
 
     def block(self, i: int) -> SparseBlock:
         indptr, indices, data, extreme = self._safe(i)
@@ -638,9 +572,20 @@ class SparseRows(Rows):
         if extreme:
             scales = np.empty(len(weights))
             row_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
-        parts, start = (indptr, indices, data), self._start + self._spans[i].start
-        columns = None if self._measures.columns is None else self._measures.columns[i]
-        return SparseBlock(*parts, self.n_features, weights, scales, start, columns, self._buffers)
+        columns = None
+        if self._measures.columns is not None:
+            columns = self._measures.columns[i]
+        return SparseBlock(
+            indptr,
+            indices,
+            data,
+            self.n_features,
+            weights,
+            scales,
+            self._start + self._spans[i].start,
+            columns,
+            self._buffers,
+        )
 
 
 def make_rows(
@@ -656,26 +601,14 @@ def make_rows(
     """Wrap dense or CSR data; `columns` keeps a copy of sparse data by columns."""
     is_sparse = sparse.issparse(X)
     size = block_rows(*X.shape, is_sparse=is_sparse, width=width)
-    X, kind = (canonical(X), SparseRows) if is_sparse else (X, DenseRows)
+    # Kernels take each entry for a value of its own: duplicates are added up before.
+    kind: type[Rows] = DenseRows
+    if is_sparse:
+        kind = SparseRows
+        X = canonical(X)
     rows = kind(X, weights, unit=unit, size=size, ahead=ahead, missing=missing)
     if weights is not None:
         rows.count_in_units(weights)
     if columns and isinstance(rows, SparseRows):
         rows.keep_columns()
     return rows
-
-
-def as_seen(stored: Any, *, unit: bool) -> Array:
-    """Return rows as the family sees them, dense float64."""
-    stored = stored.toarray() if sparse.issparse(stored) else stored
-    rows = np.ascontiguousarray(stored, dtype=np.float64)
-    if unit:
-        row_kernels.normalize_rows(rows)
-    return rows
-
-
-def _largest(values: Array) -> float:
-    """Return the largest magnitude, nan if one is among them; 0 of nothing."""
-    if values.size == 0:
-        return 0.0
-    return max(abs(float(values.max())), abs(float(values.min())))

@@ -10,7 +10,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from ..._typing import Array
-from ..families.products import squared_distances, tiles
+from ..families.gaussian_products import squared_distances
+from ..families.tiles import tiles
 from ..rows.blocks import DenseBlock
 from .sample import Sample
 

@@ -15,7 +15,7 @@ from ..._typing import Array
 from ..em.loop import OnIteration, ignore
 from ..em.mixture import Mixture
 from ..em.truncated import rounds_of_truncated_steps, truncated_steps_suit
-from ..families.merging import nearest_points
+from ..families.neighbours import nearest_points
 from ..rows.parallel import for_each
 from .overseeding import MIN_FIRST_ROWS, MIN_STEP_GAIN, SEEDS_PER_COMPONENT, Overseeding
 from .sample import FoundStart, FreePoint

@@ -20,7 +20,7 @@ from ..._typing import Array
 from ..em.loop import OnIteration, ignore
 from ..em.mixture import Point
 from ..families.gaussian import ShrunkGaussian
-from ..families.products import GaussianComponents
+from ..families.gaussian_products import GaussianComponents
 from ..families.responsibilities import as_dense
 from ..families.statistics import Statistics
 from ..rows.blocks import DenseBlock

@@ -7,15 +7,13 @@ one common origin, which is faster and loses four digits of sixteen at most.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
 from ..._kernels import gaussian as score_kernels
-from ..._kernels._jit import CACHE_LINE, thread_cache
 from ..._kernels.gaussian import (
     BLOCK_FEATURES,
     BLOCK_ROWS,
@@ -25,98 +23,22 @@ from ..._kernels.gaussian import (
     gap_squares,
 )
 from ..._kernels.rows import add_dense_responsibilities, add_labelled_rows
-from ..._typing import Array, DType
+from ..._typing import Array
 from .responsibilities import DenseResponsibilities, Responsibilities, as_dense
+from .tiles import MIN_TILE_ROWS, TILE_ROWS, aligned, tiles, work_rows
 
-MAX_UNCOPIED_PRODUCT = 10**6  # multiplications for which OpenBLAS does not copy the factors first
-MIN_TILED_SIZE = 2**15  # entries of a matrix; copies cost less than products outside the cache
-TILE_ROWS = 512  # taken at once
-TILE_FEATURES = 2**16  # entries that stay in the processor's second cache
-MAX_TILE_FEATURES = 2**19  # entries that stay in the third
-MIN_TILE_ROWS = 128  # from which calls cost less than copies
-MAX_CACHED_BYTES = 2**24  # of work space that a thread uses again
-COPYING_ARCHITECTURES = {"Haswell", "Zen"}  # OpenBLAS copies the factors of every product
-
-
-def tile_rows(size: int, most: int) -> int:
-    """Return how many rows, at most `most`, to multiply at once with a matrix of that size."""
-    if always_copies():
-        return min(TILE_ROWS, most) if size >= MIN_TILED_SIZE else most
-    rows = MAX_UNCOPIED_PRODUCT // size
-    return rows if MIN_TILE_ROWS <= rows < most else most
-
-
-@cache
-def always_copies() -> bool:
-    """Return whether BLAS treats small products as it does large ones."""
-    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-    return any(getattr(each, "architecture", "") in COPYING_ARCHITECTURES for each in libraries)
-
-
-def tall_dot(X: Array, matrix: Array, product: Array) -> None:
-    """Fill `product` with X (n, d) times a matrix (d, K), cut by the shapes and BLAS alone."""
-    n = max(len(X), 1)  # no rows are one tile
-    n_tiles = -(-n // tile_rows(matrix.size, n))
-    size = -(-n // n_tiles)
-    for start in range(0, n, size):
-        np.dot(X[start : start + size], matrix, out=product[start : start + size])
-
-
-def tiles(n: int, size: int = TILE_ROWS) -> list[slice]:
-    """Return slices of at most `size` rows."""
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-def aligned(n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
-    """Return zeros (n, size or a few more) whose rows begin with lines of the cache: for speed."""
-    itemsize = np.dtype(dtype).itemsize
-    size = -(-size * itemsize // CACHE_LINE) * CACHE_LINE
-    memory = np.zeros(n * size + CACHE_LINE, dtype=np.uint8)
-    start = -memory.ctypes.data % CACHE_LINE
-    return memory[start : start + n * size].view(dtype).reshape(n, size // itemsize)
-
-
-def work_rows(use: str, n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
-    """Return rows as `aligned` makes them, as work space; this thread caches them, unless large."""
-    shape = n, size, np.dtype(dtype)
-    cached: tuple[tuple[int, int, DType], Array] | None = getattr(thread_cache, use, None)
-    if cached is not None and cached[0] == shape:
-        return cached[1]
-    rows = aligned(*shape)
-    if rows.nbytes <= MAX_CACHED_BYTES:
-        setattr(thread_cache, use, (shape, rows))
-    return rows
-
-
-def feature_sums(
-    features: Callable[..., None],
-    X: Array,
-    origin: Array,
-    responsibilities: Responsibilities,
-    size: tuple[int, int],
-) -> Array:
-    """Return sums (K, n_features) of features about an origin, weighted by responsibilities."""
-    K, n_features = size
-    sums = aligned(K + K % 2, n_features)
-    n_rows = min(max(MIN_TILE_ROWS, TILE_FEATURES // n_features), MAX_TILE_FEATURES // n_features)
-    values = work_rows("features", max(4, n_rows // 4 * 4), n_features)  # rows are summed in fours
-    for tile in tiles(len(X), len(values)):
-        n = tile.stop - tile.start
-        features(X[tile], origin, values)
-        if isinstance(responsibilities, DenseResponsibilities):
-            add_dense_responsibilities(values[:n], responsibilities.resp[tile], sums)
-        else:
-            labels, factors = responsibilities.labels[tile], responsibilities.factors[tile]
-            add_labelled_rows(values[:n], labels, factors, sums)
-    return sums[:K, :n_features]
-
-
+# Standard deviations from a mean to the common origin: moments about that lose the square of so
+# much, four digits.
 MAX_COMMON_SPREAD = 100.0
-MAX_SINGLE_SPREAD = 16.0  # standard deviations up to which float32 rows are scored in float32
+# Standard deviations up to which float32 rows are scored in float32: that moves a mean by a
+# millionth of a standard deviation, and a responsibility by less than 1e-4.
+MAX_SINGLE_SPREAD = 16.0
 SINGLE_SCORE = -0.5 * MAX_SINGLE_SPREAD**2  # of a row that far from a mean
 MAX_SINGLE_DIM = 128  # up to as many features: errors grow with their number
 SINGLE_RANGE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
 MIN_DENSITY = 1 / 8  # of responsibilities; below, visiting the positive ones alone is cheaper
+TILE_FEATURES = 2**16  # entries that stay in the processor's second cache
+MAX_TILE_FEATURES = 2**19  # entries that stay in the third
 TILE_GAPS = 2**17  # differences from a mean taken at once: calls cost as much as few of them
 
 
@@ -154,7 +76,15 @@ class GaussianComponents:
         return bool(scales.all() and (np.abs(self.origins[0]) < high).all())
 
     @cached_property
-    def by_pattern(self) -> dict[bytes, tuple[Any, ...]]:
+    def for_missing(self) -> tuple[Array, ...]:
+        """Precisions and lower roots (K, d, d), of full or tied covariances."""
+        K, d = self.means.shape
+        roots = np.swapaxes(self.cholesky, -1, -2)
+        both = self.cholesky @ roots, roots
+        return tuple(np.ascontiguousarray(np.broadcast_to(each, (K, d, d))) for each in both)
+
+    @cached_property
+    def by_pattern(self) -> dict[bytes, Any]:
         """What scores of rows with missing values keep, by what is observed."""
         return {}
 
@@ -182,8 +112,31 @@ class GaussianComponents:
         if not self.single_precision:
             return None
         origin = self.origins[0].astype(np.float32)
-        both = self.means - origin, self.cholesky
-        return origin, *(_in_fours(array.astype(np.float32)) for array in both)
+        means = (self.means - origin).astype(np.float32)
+        return origin, _in_fours(means), _in_fours(self.cholesky.astype(np.float32))
+
+
+def feature_sums(
+    features: Callable[..., None],
+    X: Array,
+    origin: Array,
+    responsibilities: Responsibilities,
+    size: tuple[int, int],
+) -> Array:
+    """Return sums (K, n_features) of features about an origin, weighted by responsibilities."""
+    K, n_features = size
+    sums = aligned(K + K % 2, n_features)  # components are summed in pairs,
+    n_rows = min(max(MIN_TILE_ROWS, TILE_FEATURES // n_features), MAX_TILE_FEATURES // n_features)
+    values = work_rows("features", max(4, n_rows // 4 * 4), n_features)  # and rows in fours
+    for tile in tiles(len(X), len(values)):
+        features(X[tile], origin, values)
+        of_tile = values[: tile.stop - tile.start]
+        if isinstance(responsibilities, DenseResponsibilities):
+            add_dense_responsibilities(of_tile, responsibilities.resp[tile], sums)
+        else:
+            labels = responsibilities.labels[tile]
+            add_labelled_rows(of_tile, labels, responsibilities.factors[tile], sums)
+    return sums[:K, :n_features]
 
 
 def component_rows(
@@ -193,16 +146,17 @@ def component_rows(
     if isinstance(responsibilities, DenseResponsibilities):
         for k, resp in enumerate(np.ascontiguousarray(responsibilities.resp[tile].T)):
             rows = np.flatnonzero(resp != 0)  # booleans are found ten times as fast
+            # Of more than half the rows, products with zeros cost less than a copy without them.
             if 2 * len(rows) > len(resp):
                 yield k, slice(None), resp
             elif len(rows):
                 yield k, rows, resp[rows]
         return
-    labels, factors = responsibilities.labels[tile], responsibilities.factors[tile]
+    labels = responsibilities.labels[tile]
+    factors = responsibilities.factors[tile]
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels, minlength=n_components))
-    for k in range(n_components):
-        rows = order[ends[k - 1] if k else 0 : ends[k]]
+    for k, rows in enumerate(np.split(order, ends[:-1])):
         if len(rows):
             yield k, rows, factors[rows]
 
@@ -226,10 +180,11 @@ def moments_by_component(
 def full_scores(X: Array, components: GaussianComponents) -> Array:
     """Return minus half the squared Mahalanobis distances, (n, K)."""
     K, d = components.means.shape
-    out, (roots, means) = np.empty((len(X), K)), components.for_full
-    work = _work_columns("rows", 2 * roots.shape[1] + 4), _work_columns("totals", K)
-    score_kernels.full_scores(X, np.zeros(d), roots, means, np.full(K, -0.5), *work, out)
-    return out
+    roots, means = components.for_full
+    work = _work_space(2 * roots.shape[1] + 4, K)
+    scores = np.empty((len(X), K))
+    score_kernels.full_scores(X, np.zeros(d), roots, means, np.full(K, -0.5), *work, scores)
+    return scores
 
 
 def full_moments(
@@ -248,30 +203,31 @@ def full_moments(
     ):
         size = K, d + d * (d + 1) // 2
         both = feature_sums(gap_products, X, components.origins[0], responsibilities, size)
-        return both[:, :d], both[:, d:].take(_places(d), axis=1)
+        return both[:, :d], both[:, d:].take(_index_of_pairs(d), axis=1)
     first, second = np.zeros((K, d)), np.zeros((K, d, d))
-    for k, own_first, own_second in moments_by_component(X, responsibilities, components.origins):
-        first[k] += own_first
-        second[k] += own_second
+    for k, first_k, second_k in moments_by_component(X, responsibilities, components.origins):
+        first[k] += first_k
+        second[k] += second_k
     return first, second
 
 
-@lru_cache(maxsize=1)
-def _places(d: int) -> Array:
+@lru_cache(maxsize=1)  # of the fit that runs
+def _index_of_pairs(d: int) -> Array:
     """Return where the product of features i and j is among those of pairs, (d, d)."""
     rows, columns = np.triu_indices(d)
-    places = np.empty((d, d), dtype=np.intp)
-    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
-    return places
+    index = np.empty((d, d), dtype=np.intp)
+    index[rows, columns] = index[columns, rows] = np.arange(len(rows))
+    return index
 
 
 def tied_scores(X: Array, components: GaussianComponents) -> Array:
     """Return minus half the squared Mahalanobis distances, (n, K)."""
     K = len(components.means)
-    out, (origin, root, means) = np.empty((len(X), K)), components.for_tied
-    work = _work_columns("rows", 2 * len(root)), _work_columns("totals", K)
-    score_kernels.tied_scores(X, origin, root, means, np.full(K, -0.5), *work, out)
-    return out
+    origin, root, means = components.for_tied
+    scores = np.empty((len(X), K))
+    work = _work_space(2 * len(root), K)
+    score_kernels.tied_scores(X, origin, root, means, np.full(K, -0.5), *work, scores)
+    return scores
 
 
 def tied_moments(
@@ -283,12 +239,13 @@ def tied_moments(
         gaps = X - components.origins[0]
         resp = as_dense(responsibilities, K)
         first = np.dot(resp.T, gaps)
+        # Weighted by the roots of the rows' sums of responsibilities: one product does for all K.
         gaps *= np.sqrt(np.dot(resp, np.ones(K)))[:, None]
         return first, np.dot(gaps.T, gaps)
     first, second = np.zeros((K, d)), np.zeros((d, d))
-    for k, own_first, own_second in moments_by_component(X, responsibilities, components.origins):
-        first[k] += own_first
-        second += own_second
+    for k, first_k, second_k in moments_by_component(X, responsibilities, components.origins):
+        first[k] += first_k
+        second += second_k
     return first, second
 
 
@@ -303,19 +260,21 @@ def diagonal_scores(X: Array, components: GaussianComponents) -> Array:
         return _diagonal_scores(X, *components.for_diagonal)
     scores = _diagonal_scores(X, *single)
     if score_kernels.count_rows_below(scores, np.float32(SINGLE_SCORE)):
-        far = ~(scores >= SINGLE_SCORE).any(axis=1)
+        outliers = ~(scores >= SINGLE_SCORE).any(axis=1)
         scores = scores.astype(np.float64)
-        scores[far] = _diagonal_scores(X[far], *components.for_diagonal)
+        scores[outliers] = _diagonal_scores(X[outliers], *components.for_diagonal)
     return scores
 
 
 def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> Array:
     """Return scores of the type of the origin."""
-    K, dtype = len(means), origin.dtype
-    out, factors = np.empty((len(X), K), dtype), np.full(K, -0.5, dtype)
-    work = _work_columns("rows", BLOCK_FEATURES, dtype), _work_columns("totals", K, dtype)
-    score_kernels.diagonal_scores(X, origin, means, scales, factors, *work, out)
-    return out
+    K = len(means)
+    dtype = origin.dtype
+    scores = np.empty((len(X), K), dtype)
+    work = _work_space(BLOCK_FEATURES, K, dtype)
+    factors = np.full(K, -0.5, dtype)
+    score_kernels.diagonal_scores(X, origin, means, scales, factors, *work, scores)
+    return scores
 
 
 def diagonal_moments(
@@ -339,10 +298,10 @@ def spherical_scores(X: Array, components: GaussianComponents) -> Array:
 def squared_distances(X: Array, points: Array, factors: Array) -> Array:
     """Return squared distances (n, m) of rows from points (m, d), times a factor for each."""
     m, d = points.shape
-    out = np.empty((len(X), m))
-    work = _work_columns("rows", BLOCK_FEATURES), _work_columns("totals", m)
-    score_kernels.spherical_scores(X, np.zeros(d), _in_fours(points), factors, *work, out)
-    return out
+    distances = np.empty((len(X), m))
+    work = _work_space(BLOCK_FEATURES, m)
+    score_kernels.spherical_scores(X, np.zeros(d), _in_fours(points), factors, *work, distances)
+    return distances
 
 
 def spherical_moments(
@@ -357,9 +316,13 @@ def spherical_moments(
     return both[:, :d], both[:, d]
 
 
-def _work_columns(use: str, n: int, dtype: npt.DTypeLike = np.float64) -> Array:
-    """Return work space for n columns of a block of rows."""
-    return work_rows(use, 1, n * BLOCK_ROWS, dtype)[0]
+def _work_space(
+    n_columns: int, n_totals: int, dtype: npt.DTypeLike = np.float64
+) -> tuple[Array, Array]:
+    """Return work space for columns of features and of totals of a kernel's block of rows."""
+    columns = work_rows("rows", 1, n_columns * BLOCK_ROWS, dtype)[0]
+    totals = work_rows("totals", 1, n_totals * BLOCK_ROWS, dtype)[0]
+    return columns, totals
 
 
 def _in_fours(matrix: Array) -> Array:
