@@ -12,8 +12,12 @@ from ._jit import kernel, row_kernel
 
 MAKES_ARRAYS = True
 
-WORDS_PER_STEP = 4  # that `moment_sums` takes: a row of sums is touched a quarter as often
-WORDS_PER_PRODUCT = 64  # whose vectors are put together for one product, in the first cache
+# Words that `moment_sums` takes at a time: sums are read and written a quarter as often.
+WORDS_PER_STEP = 4
+
+# Words whose vectors are put together for one product of matrices. 8 take a third longer, with 300
+# features half as long again; more than 64 save nothing.
+WORDS_PER_PRODUCT = 64
 
 
 @kernel
@@ -29,6 +33,7 @@ def pad_bags(indptr, indices, data, ptr, words, amounts, largest):
         for j in range(indptr[n], indptr[n + 1]):
             top = max(top, np.float64(data[j]))
         largest[n] = top if top > 0.0 else 1.0
+
         i = ptr[n]
         for j in range(indptr[n], indptr[n + 1]):
             words[i] = indices[j]
@@ -43,12 +48,21 @@ def pad_bags(indptr, indices, data, ptr, words, amounts, largest):
 def _gather(bags, start, resp, table, scales, vectors, resps, count):
     """Copy vectors of words from `start` on, and scaled responsibilities; add up the latter."""
     _, words, amounts = bags
-    d, K = np.uintp(table.shape[1]), np.uintp(resp.shape[1])
+    # Unsigned, here and below: a signed index is tested for being negative.
+    d = np.uintp(table.shape[1])
+    K = np.uintp(resp.shape[1])
     for j in range(start, start + vectors.shape[0]):
-        v, amount, scale = words[j], amounts[j], scales[words[j]]
-        x, g, vector, scaled = table[v], resp[v], vectors[j - start], resps[j - start]
+        v = words[j]
+        amount = amounts[j]
+        scale = scales[v]
+
+        x = table[v]
+        vector = vectors[j - start]
         for i in range(d):
             vector[i] = x[i]
+
+        g = resp[v]
+        scaled = resps[j - start]
         for k in range(K):
             part = amount * g[k]
             count[k] += part
@@ -61,16 +75,21 @@ def direction_sums(bags, resp, table, scales, counts, sums):
 
     `bags` are n rows from `pad_bags`, resp is (V, K), table (V, d), scales (V,) and sums (n, K, d).
     """
-    ptr, d, K = bags[0], table.shape[1], resp.shape[1]
-    vectors, resps = np.empty((WORDS_PER_PRODUCT, d)), np.empty((WORDS_PER_PRODUCT, K))
+    ptr = bags[0]
+    d = table.shape[1]
+    K = resp.shape[1]
+    vectors = np.empty((WORDS_PER_PRODUCT, d))
+    resps = np.empty((WORDS_PER_PRODUCT, K))
     part = np.empty((K, d))
     for n in range(sums.shape[0]):
-        count, total = counts[n], sums[n]
+        count = counts[n]
+        total = sums[n]
         count[:] = 0
         total[:] = 0
         for start in range(ptr[n], ptr[n + 1], WORDS_PER_PRODUCT):
             size = min(WORDS_PER_PRODUCT, ptr[n + 1] - start)
-            x, g = vectors[:size], resps[:size]
+            x = vectors[:size]
+            g = resps[:size]
             _gather(bags, start, resp, table, scales, x, g, count)
             np.dot(g.T, x, part)
             for k in range(K):
@@ -85,7 +104,8 @@ def packed_direction_sums(bags, resp, table, scales, counts, sums):
     starts, components, values = resp
     d = np.uintp(table.shape[1])
     for n in range(sums.shape[0]):
-        count, total = counts[n], sums[n]
+        count = counts[n]
+        total = sums[n]
         count[:] = 0
         total[:] = 0
         for j in range(ptr[n], ptr[n + 1]):
@@ -109,9 +129,12 @@ def moment_sums(bags, resp, table, means, counts, first, second):
     from `pad_bags`, resp is (V, K), table (V, d), means (K, d) and both sums (n, K, d).
     """
     ptr, words, amounts = bags
-    d, K = np.uintp(table.shape[1]), np.uintp(resp.shape[1])
+    d = np.uintp(table.shape[1])
+    K = np.uintp(resp.shape[1])
     for n in range(first.shape[0]):
-        count, total, squares = counts[n], first[n], second[n]
+        count = counts[n]
+        total = first[n]
+        squares = second[n]
         count[:] = 0
         total[:] = 0
         squares[:] = 0
@@ -123,10 +146,14 @@ def moment_sums(bags, resp, table, means, counts, first, second):
             for k in range(K):
                 a0, a1, a2, a3 = c0 * g0[k], c1 * g1[k], c2 * g2[k], c3 * g3[k]
                 count[k] += (a0 + a1) + (a2 + a3)
-                mean, row, square = means[k], total[k], squares[k]
+                mean = means[k]
+                row = total[k]
+                square = squares[k]
                 for i in range(d):
-                    z0, z1 = x0[i] - mean[i], x1[i] - mean[i]
-                    z2, z3 = x2[i] - mean[i], x3[i] - mean[i]
+                    z0 = x0[i] - mean[i]
+                    z1 = x1[i] - mean[i]
+                    z2 = x2[i] - mean[i]
+                    z3 = x3[i] - mean[i]
                     # Sums in this order are fused with their products: faster than in pairs.
                     row[i] += a0 * z0 + a1 * z1 + a2 * z2 + a3 * z3
                     square[i] += a0 * z0 * z0 + a1 * z1 * z1 + a2 * z2 * z2 + a3 * z3 * z3
@@ -139,7 +166,9 @@ def packed_moment_sums(bags, resp, table, means, counts, first, second):
     starts, components, values = resp
     d = np.uintp(table.shape[1])
     for n in range(first.shape[0]):
-        count, total, squares = counts[n], first[n], second[n]
+        count = counts[n]
+        total = first[n]
+        squares = second[n]
         count[:] = 0
         total[:] = 0
         squares[:] = 0
@@ -150,7 +179,9 @@ def packed_moment_sums(bags, resp, table, means, counts, first, second):
                 k = components[m]
                 a = amounts[j] * values[m]
                 count[k] += a
-                mean, row, square = means[k], total[k], squares[k]
+                mean = means[k]
+                row = total[k]
+                square = squares[k]
                 for i in range(d):
                     z = x[i] - mean[i]
                     row[i] += a * z

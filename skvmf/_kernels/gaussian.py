@@ -14,6 +14,7 @@ from ._jit import row_kernel, sum_kernel
 @row_kernel
 def gap_squares(X, origin, out):
     """out[n] = [x - c, (x - c)^2], (n, 2 d) float64."""
+    # Unsigned, here and below: a signed index is tested for being negative.
     d = np.uintp(X.shape[1])
     for n in range(X.shape[0]):
         for j in range(d):
@@ -59,9 +60,12 @@ def difference_moments(X, means, resp, first, second):
         x = X[n]
         for k in range(resp.shape[1]):
             r = resp[n, k]
+            # Most are zero where posteriors are sparse.
             if r == 0.0:
                 continue
-            mean, one, two = means[k], first[k], second[k]
+            mean = means[k]
+            one = first[k]
+            two = second[k]
             for j in range(d):
                 gap = np.float64(x[j]) - mean[j]
                 weighted = r * gap
@@ -69,8 +73,17 @@ def difference_moments(X, means, resp, first, second):
                 two[j] += weighted * gap
 
 
-BLOCK_ROWS, BLOCK_FEATURES = 128, 32  # at once; BLOCK_FEATURES is a multiple of 4
-SECOND, THIRD, FOURTH = (np.uintp(i * BLOCK_ROWS) for i in (1, 2, 3))  # starts of columns
+# Rows at a time. 32 take a third longer with 16 features, and 256 a quarter with 64 in float32.
+BLOCK_ROWS = 128
+
+# Features at a time, a multiple of 4: their columns, 32 KiB in float64, stay in the first cache.
+BLOCK_FEATURES = 32
+
+# Where the second, third and fourth of four columns start. Unsigned: a signed index is tested for
+# being negative.
+SECOND = np.uintp(BLOCK_ROWS)
+THIRD = np.uintp(2 * BLOCK_ROWS)
+FOURTH = np.uintp(3 * BLOCK_ROWS)
 
 
 @row_kernel
@@ -78,9 +91,10 @@ def _transpose(X, start, first, stop, origin, columns):
     """Set a column to x_ij - c_j for each feature j, and columns up to a multiple of four to 0."""
     rows = X[start : start + BLOCK_ROWS]
     for j in range(first, stop):
-        at, c = np.uintp((j - first) * BLOCK_ROWS), origin[j]
+        column = np.uintp((j - first) * BLOCK_ROWS)
+        c = origin[j]
         for i in range(np.uintp(rows.shape[0])):
-            columns[at + i] = rows[i, j] - c
+            columns[column + i] = rows[i, j] - c
     for at in range((stop - first) * BLOCK_ROWS, (stop - first + 3) // 4 * 4 * BLOCK_ROWS):
         columns[at] = 0
 
@@ -102,68 +116,82 @@ def _transpose_back(totals, factors, out, start):
 @row_kernel
 def _add_scaled_squares(columns, means, scales, k, first, stop, totals):
     """Add the squares of (column j - means[k, j]) scales[k, j] to column k, over features j."""
-    at, x = np.uintp(k * BLOCK_ROWS), np.uintp(0)
+    target = np.uintp(k * BLOCK_ROWS)
+    column = np.uintp(0)
     for j in range(first, stop, 4):
         m0, m1, m2, m3 = means[k, j], means[k, j + 1], means[k, j + 2], means[k, j + 3]
         s0, s1, s2, s3 = scales[k, j], scales[k, j + 1], scales[k, j + 2], scales[k, j + 3]
         for i in range(SECOND):
-            y0, y1 = (columns[x + i] - m0) * s0, (columns[x + SECOND + i] - m1) * s1
-            y2, y3 = (columns[x + THIRD + i] - m2) * s2, (columns[x + FOURTH + i] - m3) * s3
-            totals[at + i] = (((totals[at + i] + y0 * y0) + y1 * y1) + y2 * y2) + y3 * y3
-        x += np.uintp(4 * BLOCK_ROWS)
+            y0 = (columns[column + i] - m0) * s0
+            y1 = (columns[column + SECOND + i] - m1) * s1
+            y2 = (columns[column + THIRD + i] - m2) * s2
+            y3 = (columns[column + FOURTH + i] - m3) * s3
+            # In this order each product is fused with its sum.
+            totals[target + i] = (((totals[target + i] + y0 * y0) + y1 * y1) + y2 * y2) + y3 * y3
+        column += np.uintp(4 * BLOCK_ROWS)
 
 
 @row_kernel
-def _add_squares(columns, x, means, k, first, stop, totals):
-    """Add the squares of column j - means[k, j] to column k; the first column begins at x."""
-    at = np.uintp(k * BLOCK_ROWS)
+def _add_squares(columns, column, means, k, first, stop, totals):
+    """Add the squares of column j - means[k, j] to column k; the first begins at `column`."""
+    target = np.uintp(k * BLOCK_ROWS)
     for j in range(first, stop, 4):
         m0, m1, m2, m3 = means[k, j], means[k, j + 1], means[k, j + 2], means[k, j + 3]
         for i in range(SECOND):
-            y0, y1 = columns[x + i] - m0, columns[x + SECOND + i] - m1
-            y2, y3 = columns[x + THIRD + i] - m2, columns[x + FOURTH + i] - m3
-            totals[at + i] = (((totals[at + i] + y0 * y0) + y1 * y1) + y2 * y2) + y3 * y3
-        x += np.uintp(4 * BLOCK_ROWS)
+            y0 = columns[column + i] - m0
+            y1 = columns[column + SECOND + i] - m1
+            y2 = columns[column + THIRD + i] - m2
+            y3 = columns[column + FOURTH + i] - m3
+            totals[target + i] = (((totals[target + i] + y0 * y0) + y1 * y1) + y2 * y2) + y3 * y3
+        column += np.uintp(4 * BLOCK_ROWS)
 
 
 @row_kernel
 def _whiten(columns, root, row, white, at):
     """Set four columns of `white`, from `at` on, to rows of a triangular root times columns."""
-    f, g, h, e = root[row], root[row + 1], root[row + 2], root[row + 3]
+    a, b, c, d = root[row], root[row + 1], root[row + 2], root[row + 3]
     for i in range(at, at + np.uintp(4 * BLOCK_ROWS)):
         white[i] = 0
-    x = np.uintp(0)
+    column = np.uintp(0)
     for j in range(0, row + 4, 4):
-        f0, f1, f2, f3 = f[j], f[j + 1], f[j + 2], f[j + 3]
-        g0, g1, g2, g3 = g[j], g[j + 1], g[j + 2], g[j + 3]
-        h0, h1, h2, h3 = h[j], h[j + 1], h[j + 2], h[j + 3]
-        e0, e1, e2, e3 = e[j], e[j + 1], e[j + 2], e[j + 3]
+        a0, a1, a2, a3 = a[j], a[j + 1], a[j + 2], a[j + 3]
+        b0, b1, b2, b3 = b[j], b[j + 1], b[j + 2], b[j + 3]
+        c0, c1, c2, c3 = c[j], c[j + 1], c[j + 2], c[j + 3]
+        d0, d1, d2, d3 = d[j], d[j + 1], d[j + 2], d[j + 3]
+        # Four columns times four rows: sixteen products for eight loads and four stores.
         for i in range(SECOND):
-            x0, x1 = columns[x + i], columns[x + SECOND + i]
-            x2, x3 = columns[x + THIRD + i], columns[x + FOURTH + i]
-            a, b, c, d = at + i, at + SECOND + i, at + THIRD + i, at + FOURTH + i
-            white[a] = (((white[a] + x0 * f0) + x1 * f1) + x2 * f2) + x3 * f3
-            white[b] = (((white[b] + x0 * g0) + x1 * g1) + x2 * g2) + x3 * g3
-            white[c] = (((white[c] + x0 * h0) + x1 * h1) + x2 * h2) + x3 * h3
-            white[d] = (((white[d] + x0 * e0) + x1 * e1) + x2 * e2) + x3 * e3
-        x += np.uintp(4 * BLOCK_ROWS)
+            x0 = columns[column + i]
+            x1 = columns[column + SECOND + i]
+            x2 = columns[column + THIRD + i]
+            x3 = columns[column + FOURTH + i]
+            first = at + i
+            second = at + SECOND + i
+            third = at + THIRD + i
+            fourth = at + FOURTH + i
+            white[first] = (((white[first] + x0 * a0) + x1 * a1) + x2 * a2) + x3 * a3
+            white[second] = (((white[second] + x0 * b0) + x1 * b1) + x2 * b2) + x3 * b3
+            white[third] = (((white[third] + x0 * c0) + x1 * c1) + x2 * c2) + x3 * c3
+            white[fourth] = (((white[fourth] + x0 * d0) + x1 * d1) + x2 * d2) + x3 * d3
+        column += np.uintp(4 * BLOCK_ROWS)
 
 
 @row_kernel
 def _white_squares(columns, mean, root, gaps, white, totals, k):
     """Set column k to the squared lengths of root @ (columns - mean)."""
     for j in range(mean.shape[0]):
-        x, m = np.uintp(j * BLOCK_ROWS), mean[j]
+        column = np.uintp(j * BLOCK_ROWS)
+        m = mean[j]
         for i in range(SECOND):
-            gaps[x + i] = columns[x + i] - m
-    at = np.uintp(k * BLOCK_ROWS)
+            gaps[column + i] = columns[column + i] - m
+
+    target = np.uintp(k * BLOCK_ROWS)
     for i in range(SECOND):
-        totals[at + i] = 0
+        totals[target + i] = 0
     for j in range(0, mean.shape[0], 4):
         _whiten(gaps, root, j, white, np.uintp(0))
         for i in range(SECOND):
             y0, y1, y2, y3 = white[i], white[SECOND + i], white[THIRD + i], white[FOURTH + i]
-            totals[at + i] += (y0 * y0 + y1 * y1) + (y2 * y2 + y3 * y3)
+            totals[target + i] += (y0 * y0 + y1 * y1) + (y2 * y2 + y3 * y3)
 
 
 @row_kernel
@@ -195,10 +223,13 @@ def count_rows_below(scores, least):
     """Return how many rows of scores (n, K) have none of `least` or more."""
     count = 0
     for n in range(scores.shape[0]):
-        row, near = scores[n], False
+        row = scores[n]
+        # Every score is compared: a loop that ends early is not vectorised.
+        near = False
         for k in range(row.shape[0]):
             near |= row[k] >= least
-        count += not near
+        if not near:
+            count += 1
     return count
 
 
@@ -218,9 +249,12 @@ def spherical_scores(X, origin, means, factors, columns, totals, out):
 @row_kernel
 def tied_scores(X, origin, root, means, factors, columns, totals, out):
     """out[n, k] = factors[k] |L (x_n - c) - means[k]|^2; L is `root`, and columns are 2 D."""
-    rows, white = columns[: len(root) * BLOCK_ROWS], columns[len(root) * BLOCK_ROWS :]
+    size = len(root) * BLOCK_ROWS
+    rows = columns[:size]
+    white = columns[size:]
     for start in range(0, X.shape[0], BLOCK_ROWS):
         _transpose(X, start, 0, X.shape[1], origin, rows)
+        # Once for all components, which have the root in common.
         for j in range(0, root.shape[0], 4):
             _whiten(rows, root, j, white, np.uintp(j * BLOCK_ROWS))
         _clear(totals)
@@ -235,7 +269,9 @@ def tied_scores(X, origin, root, means, factors, columns, totals, out):
 def full_scores(X, origin, roots, means, factors, columns, totals, out):
     """out[n, k] = factors[k] |L_k (x_n - c - means[k])|^2; L_k are roots; columns are 2 D + 4."""
     size = means.shape[1] * BLOCK_ROWS
-    rows, gaps, white = columns[:size], columns[size : 2 * size], columns[2 * size :]
+    rows = columns[:size]
+    gaps = columns[size : 2 * size]
+    white = columns[2 * size :]
     for start in range(0, X.shape[0], BLOCK_ROWS):
         _transpose(X, start, 0, X.shape[1], origin, rows)
         for k in range(out.shape[1]):

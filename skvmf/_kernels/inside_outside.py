@@ -34,9 +34,17 @@ from ._jit import kernel
 
 MAKES_ARRAYS = True
 
-LEFT, RIGHT = 0, 1
-STOP, CONTINUE = 0, 1
-OPEN, CLOSED, ARC = 0, 1, 2
+# Directions, outcomes of a decision, and charts: numbers of axes of arrays.
+LEFT = 0
+RIGHT = 1
+STOP = 0
+CONTINUE = 1
+OPEN = 0
+CLOSED = 1
+ARC = 2
+
+# Terms below exp(-60), 9e-27, of the largest count as 0: rounding loses even the sum of them all.
+MIN_LOG_RATIO = -60.0
 
 
 @kernel
@@ -131,13 +139,15 @@ def harmonic_counts(tags, offsets, power, counts):
         for h in range(n):
             root[sentence[h]] += 1.0 / n
             for direction in range(2):
-                none, total = 1.0, 0.0
+                none = 1.0
+                total = 0.0
                 first, last = _side(h, n, direction)
                 for a in range(first, last):
                     p = (n - 1) / n * float(abs(h - a)) ** -power / work[a]
                     choose[sentence[h], direction, sentence[a]] += p
                     none *= 1.0 - p
                     total += p
+
                 outcomes = stop[sentence[h], direction]
                 outcomes[0, STOP] += none
                 outcomes[0, CONTINUE] += 1.0 - none
@@ -166,12 +176,14 @@ def _side(h, n, direction):
 @kernel
 def _tag(sentence, direction, position):
     """Return the tag at a position counted in a direction."""
-    return sentence[position] if direction == RIGHT else sentence[len(sentence) - 1 - position]
+    if direction == LEFT:
+        return sentence[len(sentence) - 1 - position]
+    return sentence[position]
 
 
 @kernel
 def _workspace(offsets):
-    """Return memory for the charts of the longest sentence, and their slopes."""
+    """Return memory for the charts of the longest sentence, and their slopes and terms."""
     n = 0
     for i in range(len(offsets) - 1):
         n = max(n, offsets[i + 1] - offsets[i])
@@ -192,6 +204,7 @@ def _fill(sentence, rules, charts, terms, best):
     """Fill the charts from short spans to long; return the log-partition or the best score."""
     root, stop, choose = rules
     n = len(sentence)
+    # Both directions of a length before the next: an arc needs its dependent's other side.
     for length in range(n):
         for direction in range(2):
             for h in range(n - length):
@@ -204,6 +217,7 @@ def _fill(sentence, rules, charts, terms, best):
                     charts[ARC, direction, h, j] = rule + _add_up(terms[:length], best)
                     _span_terms(direction, h, j, charts, terms)
                     total = _add_up(terms[:length], best)
+
                 outcomes = stop[head, direction, min(length, 1)]
                 charts[OPEN, direction, h, j] = total + outcomes[CONTINUE]
                 charts[CLOSED, direction, h, j] = total + outcomes[STOP]
@@ -232,7 +246,8 @@ def _root_terms(sentence, root, charts, terms):
     """Write the choices of the root."""
     n = len(terms)
     for r in range(n):
-        left, right = charts[CLOSED, LEFT, n - 1 - r, n - 1], charts[CLOSED, RIGHT, r, n - 1]
+        left = charts[CLOSED, LEFT, n - 1 - r, n - 1]
+        right = charts[CLOSED, RIGHT, r, n - 1]
         terms[r] = root[sentence[r]] + left + right
 
 
@@ -242,6 +257,7 @@ def _add_up(terms, best):
     top = -np.inf
     for term in terms:
         top = max(top, term)
+    # If no term is possible, differences of infinities would be nan.
     if best or top == -np.inf:
         return top
     total = 0.0
@@ -253,7 +269,7 @@ def _add_up(terms, best):
 @kernel
 def _exp(x):
     """Return exp(x) for x <= 0, zero where it no longer matters: subnormals are slow."""
-    return math.exp(x) if x > -60.0 else 0.0
+    return math.exp(x) if x > MIN_LOG_RATIO else 0.0
 
 
 @kernel
@@ -267,7 +283,8 @@ def _to_slopes(terms, best):
         terms[:] = 0.0
         terms[first] = 1.0
         return
-    top, total = terms[first], 0.0
+    top = terms[first]
+    total = 0.0
     for k in range(len(terms)):
         terms[k] = _exp(terms[k] - top)
         total += terms[k]
@@ -289,6 +306,8 @@ def _push_back(sentence, root, charts, best, slopes, terms):
         slopes[ARC, RIGHT, r, r] = terms[r]
         slopes[CLOSED, LEFT, n - 1 - r, n - 1] = terms[r]
         slopes[CLOSED, RIGHT, r, n - 1] = terms[r]
+
+    # From long spans to short: a cell's slope is whole once all longer ones are pushed back.
     for length in range(n - 1, 0, -1):
         for direction in range(2):
             for h in range(n - length):
@@ -338,5 +357,7 @@ def _count(sentence, slopes, counts):
             for a in range(h + 1, n):
                 dependent = _tag(sentence, direction, a)
                 choose[head, direction, dependent] += slopes[ARC, direction, h, a]
+
+    # What `_push_back` keeps in cells that are no arcs.
     for r in range(n):
         root[sentence[r]] += slopes[ARC, RIGHT, r, r]

@@ -10,7 +10,9 @@ import math
 
 from ._jit import row_kernel, sum_kernel
 
-LEAST_PIVOT = 1e-15  # of a diagonal entry, so that no pivot is zero
+# The least pivot relative to its diagonal entry: a few roundings. Roots of matrices that rounding
+# has made singular stay finite.
+MIN_PIVOT = 1e-15
 
 
 @sum_kernel
@@ -35,7 +37,7 @@ def _factor(precision, where, m, root):
             if b < a:
                 root[a, b] = value / root[b, b]
             else:
-                root[a, a] = math.sqrt(max(value, LEAST_PIVOT * line[where[a]]))
+                root[a, a] = math.sqrt(max(value, MIN_PIVOT * line[where[a]]))
                 log_det += 2.0 * math.log(root[a, a])
     return log_det
 
@@ -47,7 +49,10 @@ def _fill(row, mean, precision, where, m, root, work, gap):
         gap[j] = row[j] - mean[j]
     for a in range(m):
         gap[where[a]] = 0.0
+
+    # Solve L L' gap_M = -P_MO gap_O, first L from the top down, then L' from the bottom up.
     for a in range(m):
+        # Products with missing entries add zero.
         value = -_dot(precision[where[a]], gap)
         for b in range(a):
             value -= root[a, b] * work[b]
@@ -57,6 +62,7 @@ def _fill(row, mean, precision, where, m, root, work, gap):
         for b in range(a + 1, m):
             value -= root[b, a] * work[b]
         work[a] = value / root[a, a]
+
     for a in range(m):
         gap[where[a]] = work[a]
 
@@ -71,6 +77,8 @@ def _add_covariance(total, where, m, root, inverse, scatter):
             for c in range(b, a):
                 value -= root[a, c] * inverse[c, b]
             inverse[a, b] = value / root[a, a]
+
+    # The inverse of L L' is the product of the inverses of L' and L.
     for a in range(m):
         for b in range(a + 1):
             value = 0.0
@@ -93,10 +101,13 @@ def full_scores(X, patterns, means, precisions, work, roots, scores, logs):
     scores, logs : (n, K), set
     """
     K, d = means.shape
-    root, line, gap = work[:d], work[2 * d], work[2 * d + 1]
+    root = work[:d]
+    line = work[2 * d]
+    gap = work[2 * d + 1]
     for k in range(K):
         for p in range(patterns.shape[0]):
-            m, where = patterns[p, 2], patterns[p, 3:]
+            m = patterns[p, 2]
+            where = patterns[p, 3:]
             log_det = _factor(precisions[k], where, m, root)
             for n in range(patterns[p, 0], patterns[p, 1]):
                 _fill(X[n], means[k], precisions[k], where, m, root, line, gap)
@@ -104,7 +115,8 @@ def full_scores(X, patterns, means, precisions, work, roots, scores, logs):
                 for j in range(d):
                     white = _dot(roots[k, j, : j + 1], gap)
                     total += white * white
-                scores[n, k], logs[n, k] = -0.5 * total, log_det
+                scores[n, k] = -0.5 * total
+                logs[n, k] = log_det
 
 
 @row_kernel
@@ -117,12 +129,17 @@ def full_moments(X, patterns, means, precisions, work, weights, shares, moments)
     moments : (K, d + 1, d), set to second moments, and first ones below them
     """
     K, d = means.shape
-    root, inverse, line, gap = work[:d], work[d : 2 * d], work[2 * d], work[2 * d + 1]
+    root = work[:d]
+    inverse = work[d : 2 * d]
+    line = work[2 * d]
+    gap = work[2 * d + 1]
     for k in range(K):
         moments[k] = 0.0
-        one, two = moments[k, d], moments[k]
+        first = moments[k, d]
+        second = moments[k]
         for p in range(patterns.shape[0]):
-            m, where = patterns[p, 2], patterns[p, 3:]
+            m = patterns[p, 2]
+            where = patterns[p, 3:]
             _factor(precisions[k], where, m, root)
             share = 0.0
             for n in range(patterns[p, 0], patterns[p, 1]):
@@ -132,24 +149,30 @@ def full_moments(X, patterns, means, precisions, work, weights, shares, moments)
                 _fill(X[n], means[k], precisions[k], where, m, root, line, gap)
                 share += shares[n, k]
                 for i in range(d):
-                    weighted, row = r * gap[i], two[i]
-                    one[i] += weighted
+                    weighted = r * gap[i]
+                    first[i] += weighted
+                    row = second[i]
                     for j in range(i + 1):
                         row[j] += weighted * gap[j]
-            _add_covariance(share, where, m, root, inverse, two)
+            # Once for all rows of a pattern, whose conditional covariance is the same.
+            _add_covariance(share, where, m, root, inverse, second)
+
         for i in range(d):
             for j in range(i):
-                two[j, i] = two[i, j]
+                second[j, i] = second[i, j]
 
 
 @row_kernel
 def add_full_means(X, patterns, means, precisions, work, resp, filled):
     """Add the rows that each component fills, by responsibilities; arguments are as above."""
     K, d = means.shape
-    root, line, gap = work[:d], work[2 * d], work[2 * d + 1]
+    root = work[:d]
+    line = work[2 * d]
+    gap = work[2 * d + 1]
     for k in range(K):
         for p in range(patterns.shape[0]):
-            m, where = patterns[p, 2], patterns[p, 3:]
+            m = patterns[p, 2]
+            where = patterns[p, 3:]
             _factor(precisions[k], where, m, root)
             for n in range(patterns[p, 0], patterns[p, 1]):
                 _fill(X[n], means[k], precisions[k], where, m, root, line, gap)
@@ -163,9 +186,12 @@ def diagonal_scores(X, means, scales, scores):
     for n in range(X.shape[0]):
         x = X[n]
         for k in range(means.shape[0]):
-            mean, scale, total = means[k], scales[k], 0.0
+            mean = means[k]
+            scale = scales[k]
+            total = 0.0
             for j in range(x.shape[0]):
                 y = (x[j] - mean[j]) * scale[j]
+                # Only a nan differs from itself.
                 total += y * y if y == y else 0.0
             scores[n, k] = -0.5 * total
 
@@ -179,7 +205,9 @@ def diagonal_moments(X, means, weights, first, second):
             r = weights[n, k]
             if r == 0.0:
                 continue
-            mean, one, two = means[k], first[k], second[k]
+            mean = means[k]
+            one = first[k]
+            two = second[k]
             for j in range(x.shape[0]):
                 gap = x[j] - mean[j]
                 gap = gap if gap == gap else 0.0

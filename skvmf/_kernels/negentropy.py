@@ -18,10 +18,18 @@ MAKES_ARRAYS = True
 
 
 @kernel
+def _log_vee(w, vee):
+    """Return log(1 - w), from the form of 1 - w that keeps its digits."""
+    if w < 0.5:
+        return math.log1p(-w)
+    return math.log(vee)
+
+
+@kernel
 def _banerjee(r, w, vee, d, order):
     """Banerjee et al. (2005): psi' = r (d - w)/(1 - w), with antiderivative and derivative."""
     if order == 0:
-        return 0.5 * (w - (d - 1.0) * (math.log1p(-w) if w < 0.5 else math.log(vee)))
+        return 0.5 * (w - (d - 1.0) * _log_vee(w, vee))
     if order == 1:
         return r * (d - w) / vee
     return (w * w + (d - 3.0) * w + d) / (vee * vee)
@@ -46,8 +54,7 @@ def _rational(r, w, vee, d, order):
     """Put Banerjee's psi'' into the differential equation once (P0 section 2.5)."""
     Q = w * w + (d - 2.0) * w + d - 1.0
     if order == 0:
-        log_vee = math.log1p(-w) if w < 0.5 else math.log(vee)
-        return (d - 1.0) * (_half_integral(w, d) - 0.5 * log_vee)
+        return (d - 1.0) * (_half_integral(w, d) - 0.5 * _log_vee(w, vee))
     if order == 1:
         return (d - 1.0) * r * (1.0 / vee + 1.0 / Q)
     odd = Q - 2.0 * w * (2.0 * w + d - 2.0)
@@ -61,12 +68,14 @@ def _refined(r, w, vee, d, order):
     dQ = 2.0 * w + d - 2.0
     odd = Q - 2.0 * w * dQ
     ratio = vee / Q
-    slope = (d - 1.0) * (1.0 + w + odd * ratio * ratio)  # psi'' vee^2: a power of vee may be 0
+    # psi'' vee^2 in place of psi'': a power of vee may underflow, and psi'' overflow.
+    slope = (d - 1.0) * (1.0 + w + odd * ratio * ratio)
     below = vee - vee * vee / slope
     if order == 1:
         return (d - 1.0) * r / below
     bend = 3.0 + w - ratio * ratio * (vee * (dQ + 4.0 * w) + 2.0 * odd * dQ * ratio)
-    curvature = 2.0 * (d - 1.0) * r * bend  # the third derivative of psi, times vee^3
+    # The third derivative of psi, times vee^3.
+    curvature = 2.0 * (d - 1.0) * r * bend
     below_slope = vee * curvature / (slope * slope) - 2.0 * r
     return (d - 1.0) * (1.0 - r * below_slope / below) / below
 
@@ -106,8 +115,15 @@ _STAGES = np.array(
     ]
 )
 _ERROR = np.array([25 / 24 - 59 / 48, 17 / 96 - 49 / 48, 125 / 16 - 225 / 32, 0.0, 1 / 4])
-_START = 0.1  # below, the power series at zero; eight terms leave 1e-16
-_END = 32.0  # delta is nothing, and its integral constant, where -log(1 - r) is beyond
+
+# Below this r, the power series at zero: eight terms leave 1e-16.
+_START = 0.1
+
+# Beyond this -log(1 - r), delta is nothing and its integral constant.
+_END = 32.0
+
+# Newton's method in a step starts at the last stage's value; few steps reach 1e-14.
+_MAX_NEWTON_STEPS = 8
 
 
 @kernel
@@ -137,7 +153,9 @@ def _series_value(r, series, order):
         total = total * w + series[j] * factor
     if order == 0:
         return total * w
-    return total * r if order == 1 else total
+    if order == 1:
+        return total * r
+    return total
 
 
 @kernel
@@ -153,8 +171,9 @@ def _slope(r, q, d, delta):
     odd = Q - 2.0 * w * (2.0 * w + d - 2.0)
     k1 = (d - 1.0) * r * (1.0 / vee + 1.0 / Q)
     kappa = k1 + delta
-    below = vee * vee / (Q + vee)  # 1 - w - (d-1) r/k_1
-    b = vee * Q / (Q + vee)  # (d-1) r/k_1
+    # 1 - w - (d-1) r/k_1, and (d-1) r/k_1.
+    below = vee * vee / (Q + vee)
+    b = vee * Q / (Q + vee)
     shift = b * delta / kappa
     moved = below + shift
     slope = 1.0 - (d - 1.0) * odd / (Q * Q) - shift / (moved * below)
@@ -165,7 +184,7 @@ def _slope(r, q, d, delta):
 def _implicit(base, guess, weight, r, q, d):
     """Solve y = base + weight q delta'(r, y) by Newton's method."""
     y = guess
-    for _ in range(8):
+    for _ in range(_MAX_NEWTON_STEPS):
         slope, derivative, kappa = _slope(r, q, d, y)
         step = (y - base - weight * q * slope) / (1.0 - weight * q * derivative)
         y -= step
@@ -186,6 +205,7 @@ def _advance(start, h, r, q, d, stages):
         base = start[1]
         for j in range(s):
             base += h * _STAGES[s, j] * stages[0, j]
+        # The last stage is at the end of the step, where r and q have all their digits.
         q_s = q if s == 4 else math.exp(-(start[0] + _NODES[s] * h))
         r_s = r if s == 4 else 1.0 - q_s
         y = _implicit(base, y, 0.25 * h, r_s, q_s, d)
@@ -213,14 +233,18 @@ def solve(dim, series, tolerance, checkpoints):
     psi1 = _rational(_START, _START**2, 1.0 - _START**2, d, 0)
     checkpoints[0, 2] = _series_value(_START, series, 0) - psi1
     n = 1
+    # Any short first step: its length adapts within a few steps.
     h = 0.01
-    for _ in range(2 * len(checkpoints)):  # of the steps few are refused
+    # Twice as many steps as checkpoints: few are refused.
+    for _ in range(2 * len(checkpoints)):
         if n == len(checkpoints):
             return -1
         x = checkpoints[n - 1, 0] + h
         q = math.exp(-x)
         r = 1.0 - q
         y, integral = _advance(checkpoints[n - 1], h, r, q, d, stages)
+        # Errors of psi' and of psi, relative to k_1 and to a bound below psi. Zero would make the
+        # next step infinite.
         scale = _rational(r, r * r, q * (1.0 + r), d, 1)
         error = 1e-10
         for component in range(2):
@@ -228,7 +252,7 @@ def solve(dim, series, tolerance, checkpoints):
             for s in range(5):
                 difference += h * _ERROR[s] * stages[component, s]
             error = max(error, abs(difference) / (tolerance * scale))
-            scale = 0.5 * d * r * r  # less than psi
+            scale = 0.5 * d * r * r
         if error <= 1.0:
             checkpoints[n, 0] = x
             checkpoints[n, 1] = y
@@ -236,6 +260,8 @@ def solve(dim, series, tolerance, checkpoints):
             n += 1
             if x >= _END:
                 return n
+        # The usual control of steps of order 4 (Hairer & Wanner, section IV.8): aim a tenth below
+        # the step that the error allows, and change it by a factor of 5 at most.
         h *= min(5.0, max(0.2, 0.9 * error**-0.25))
     return -1
 
@@ -255,22 +281,28 @@ def ode(r, complement, dim, series, checkpoints, order, out):
         position = -math.log(q)
         if position >= _END:
             value = _rational(x, x * x, q * (1.0 + x), d, order)
-            out[i] = value + (checkpoints[-1, 2] if order == 0 else 0.0)
+            if order == 0:
+                value += checkpoints[-1, 2]
+            out[i] = value
             continue
+        # The last checkpoint before the position, by bisection.
         low, high = 0, len(checkpoints)
-        while high - low > 1:  # the gap is halved
+        while high - low > 1:
             middle = (low + high) // 2
             if checkpoints[middle, 0] < position:
                 low = middle
             else:
                 high = middle
+        # Not zero, by which slopes are divided.
         h = max(position - checkpoints[low, 0], 1e-12)
         delta, integral = _advance(checkpoints[low], h, x, q, d, stages)
         value = _rational(x, x * x, q * (1.0 + x), d, order)
         if order == 0:
             out[i] = value + integral
+        elif order == 1:
+            out[i] = value + delta
         else:
-            out[i] = value + (delta if order == 1 else _slope(x, q, d, delta)[0])
+            out[i] = value + _slope(x, q, d, delta)[0]
 
 
 @kernel
@@ -283,7 +315,8 @@ def _perron_ratio(kappa, half_dim):
     rho = w / ((half_dim + half) * v - w)
     product = rho
     total = 1.0 + rho
-    while product > 1e-17 * total:  # w grows like k, u like k^2: rho falls to 0
+    # It ends: w grows like k and u like k^2, so rho falls to 0.
+    while product > 1e-17 * total:
         u += v
         v += 0.5
         w += half
@@ -300,7 +333,8 @@ def _ratio_slope(kappa, ratio, a):
     S = math.sqrt(a * a + kappa * kappa)
     t = a / S
     expanded = t / (a + S) * (1.0 + (1.0 - 0.5 * t - t * t) / S)
-    if S > 10.0 and 2e-16 * S * S > expanded:  # rounding against the terms left out
+    # Two terms are better where rounding, 2e-16 S^2 of the rest, is more than what they leave out.
+    if S > 10.0 and 2e-16 * S * S > expanded:
         return expanded
     return 1.0 - ratio * ratio - 2.0 * a * ratio / kappa
 
@@ -323,6 +357,7 @@ def newton(r, complement, dim, order, out):
     for i in range(len(r)):
         x = r[i]
         q = complement[i] if given else 1.0 - x
+        # The square of a smaller r underflows; psi' is d r and psi'' d there.
         if x < 1e-150:
             out[i] = dim * x if order == 1 else dim
             continue
@@ -332,13 +367,19 @@ def newton(r, complement, dim, order, out):
             _amos_inverse(x, vee, a - 0.5, a + 1.5),
         )
         high = _amos_inverse(x, vee, a, a + 1.0)
+        # The geometric mean of the bounds is within 6 % for d = 2, and 0.6 % for d = 10.
         kappa = math.sqrt(low * high)
         for _ in range(20):
             ratio = _perron_ratio(kappa, a + 0.5)
+            # In 1 - r where that has more digits.
             gap = (1.0 - ratio) - q if x > 0.5 else x - ratio
             step = gap / _ratio_slope(kappa, ratio, a)
             kappa = min(max(kappa + step, low), high)
+            # The next step would be of the order of this one's square, or less than a rounding.
             if abs(step) < 1e-8 * kappa or abs(gap) < 3e-16 * x:
                 break
-        ratio = _perron_ratio(kappa, a + 0.5)
-        out[i] = kappa if order == 1 else 1.0 / _ratio_slope(kappa, ratio, a)
+        if order == 1:
+            out[i] = kappa
+        else:
+            ratio = _perron_ratio(kappa, a + 0.5)
+            out[i] = 1.0 / _ratio_slope(kappa, ratio, a)

@@ -6,11 +6,21 @@ import numpy as np
 
 from ._jit import Array, kernel, prefetch, row_kernel, sum_kernel, thread_cache
 
-PREFETCH_ROWS = 4  # rows to fetch before they are used
-MIN_PREFETCH_BYTES = 1024  # bytes of a row, from which fetching it ahead pays
-NO_BITS, ONE_BIT = np.uint64(0), np.uint64(1)
-MAX_LISTED = 2**16  # responsibilities to list before they are added
-CACHED_FEATURES, CACHED_COMPONENTS = 128, 32  # of sums that stay in the processor's first cache
+# How many rows ahead a row is fetched from memory, and how many bytes it has at least: fetching
+# short rows costs more than it saves (twice the time at 64 bytes).
+PREFETCH_ROWS = 4
+MIN_PREFETCH_BYTES = 1024
+
+NO_BITS = np.uint64(0)
+ONE_BIT = np.uint64(1)
+
+# Responsibilities that are listed before they are added. With 4,000 components of 384 features,
+# lists of 2^12 take half as long again, as they have few rows of each; those of 2^18 save nothing.
+MAX_LISTED = 2**16
+
+# Sums of so many features and components, 32 KiB, stay in the processor's first cache.
+CACHED_FEATURES = 128
+CACHED_COMPONENTS = 32
 
 
 @row_kernel
@@ -21,7 +31,9 @@ def add_labelled_rows(X, labels, factors, out):
     for n in range(X.shape[0]):
         if n < last:
             prefetch(X, n + PREFETCH_ROWS)
-        row, total, factor = X[n], out[labels[n]], factors[n]
+        row = X[n]
+        total = out[labels[n]]
+        factor = factors[n]
         for j in range(d):
             total[j] += factor * np.float64(row[j])
 
@@ -33,18 +45,25 @@ def add_dense_responsibilities(X, resp, out):
     X is (n, d), resp (n, K), and out (K, d), with a row more where K is odd, which is scrap. So
     many sums at a time stay in the processor's first cache.
     """
-    K, d, N = resp.shape[1], X.shape[1], X.shape[0]
+    N, d = X.shape
+    K = resp.shape[1]
     for start in range(0, d, CACHED_FEATURES):
-        low, high = np.uintp(start), np.uintp(min(start + CACHED_FEATURES, d))
+        # Unsigned: a signed index is tested for being negative.
+        low = np.uintp(start)
+        high = np.uintp(min(start + CACHED_FEATURES, d))
         for first in range(0, K, CACHED_COMPONENTS):
             for n in range(0, N - 3, 4):
                 x0, x1, x2, x3 = X[n], X[n + 1], X[n + 2], X[n + 3]
                 for k in range(first, min(first + CACHED_COMPONENTS, K), 2):
-                    one, two, m = out[k], out[k + 1], min(k + 1, K - 1)
+                    # If K is odd, the last component is added once more, to the row of scrap.
+                    m = min(k + 1, K - 1)
+                    one = out[k]
+                    two = out[k + 1]
                     a0, a1, a2, a3 = resp[n, k], resp[n + 1, k], resp[n + 2, k], resp[n + 3, k]
                     b0, b1, b2, b3 = resp[n, m], resp[n + 1, m], resp[n + 2, m], resp[n + 3, m]
                     for j in range(low, high):
                         y0, y1, y2, y3 = x0[j], x1[j], x2[j], x3[j]
+                        # In this order each product is fused with its sum.
                         one[j] = (((one[j] + a0 * y0) + a1 * y1) + a2 * y2) + a3 * y3
                         two[j] = (((two[j] + b0 * y0) + b1 * y1) + b2 * y2) + b3 * y3
     for n in range(N - N % 4, N):
@@ -64,6 +83,8 @@ def pack_rows(resp, ends, columns, packed):
     for n in range(resp.shape[0]):
         row = resp[n]
         for k in range(resp.shape[1]):
+            # Every entry is written, and overwritten by the next if it is zero: processors would
+            # guess a branch wrong.
             columns[size] = k
             packed[size] = row[k]
             size += np.uintp(row[k] != 0)
@@ -89,10 +110,13 @@ def add_sparse_responsibilities(X, resp, out):
         row = X[n]
         for start in range(0, resp.shape[1], 64):
             bits = _marked(resp[n, start : start + 64])
-            while bits:  # each step clears one
-                bit = bits & (~bits + ONE_BIT)  # the lowest; its logarithm is a float's exponent
+            # It ends: each step clears one bit.
+            while bits:
+                # The lowest bit. Its logarithm is the exponent of its value as a float.
+                bit = bits & (~bits + ONE_BIT)
                 k = start + (np.float64(bit).view(np.int64) >> 52) - 1023
-                total, factor = out[k], np.float64(resp[n, k])
+                total = out[k]
+                factor = np.float64(resp[n, k])
                 for i in range(row.shape[0]):
                     total[i] += factor * np.float64(row[i])
                 bits ^= bit
@@ -105,34 +129,51 @@ def _add_listed(X, size, listed, ordered, is_first, out):
     Four rows at a time spare loads and stores. The rows of a component keep their order. If
     `is_first`, what is in `out` does not count.
     """
-    (rows, columns, values), (ends, order, factors) = listed, ordered
-    K, one, four = out.shape[0], np.uintp(1), np.uintp(4)
+    rows, columns, values = listed
+    ends, order, factors = ordered
+    K = out.shape[0]
+    # Unsigned: a signed index is tested for being negative.
+    one = np.uintp(1)
+    two = np.uintp(2)
+    three = np.uintp(3)
+    four = np.uintp(4)
+
+    # Sort by counting: first, component k begins at ends[k].
     ends[:] = 0
     for i in range(size):
         ends[np.uintp(columns[i]) + one] += 1
     for k in range(K):
         ends[k + 1] += ends[k]
-    for i in range(size):  # each end is where its component begins, and rises
+    # ends[k] rises with every entry that is put in its place, up to the end of component k.
+    for i in range(size):
         at = np.uintp(ends[np.uintp(columns[i])])
         ends[np.uintp(columns[i])] += 1
-        order[at], factors[at] = rows[i], values[i]
+        order[at] = rows[i]
+        factors[at] = values[i]
+
     i = np.uintp(0)
     for k in range(K):
-        total, end = out[k], np.uintp(ends[k])
+        total = out[k]
+        end = np.uintp(ends[k])
         if is_first:
             total[:] = 0
-        while i + four <= end:  # i rises
-            x0, x1 = X[np.uintp(order[i])], X[np.uintp(order[i + one])]
-            x2, x3 = X[np.uintp(order[i + 2 * one])], X[np.uintp(order[i + 3 * one])]
-            f0, f1 = factors[i], factors[i + one]
-            f2, f3 = factors[i + 2 * one], factors[i + 3 * one]
+        # Both loops end: i rises.
+        while i + four <= end:
+            x0 = X[np.uintp(order[i])]
+            x1 = X[np.uintp(order[i + one])]
+            x2 = X[np.uintp(order[i + two])]
+            x3 = X[np.uintp(order[i + three])]
+            f0, f1, f2, f3 = factors[i], factors[i + one], factors[i + two], factors[i + three]
             for j in range(X.shape[1]):
-                y0, y1 = np.float64(x0[j]), np.float64(x1[j])
-                y2, y3 = np.float64(x2[j]), np.float64(x3[j])
+                y0 = np.float64(x0[j])
+                y1 = np.float64(x1[j])
+                y2 = np.float64(x2[j])
+                y3 = np.float64(x3[j])
                 total[j] = (((total[j] + f0 * y0) + f1 * y1) + f2 * y2) + f3 * y3
             i += four
-        while i < end:  # and here
-            row, factor = X[np.uintp(order[i])], factors[i]
+        while i < end:
+            row = X[np.uintp(order[i])]
+            factor = factors[i]
             for j in range(X.shape[1]):
                 total[j] += factor * np.float64(row[j])
             i += one
@@ -140,13 +181,14 @@ def _add_listed(X, size, listed, ordered, is_first, out):
 
 def listing_space(n_components: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """Return this thread's work space for lists of the responsibilities of components."""
-    space: tuple[tuple[Array, ...], tuple[Array, ...]] | None
     space = getattr(thread_cache, "listing_space", None)
     if space is None or len(space[1][0]) != n_components + 1:
+        # The limit and one row more: a list is added as soon as another row may not fit.
         size = MAX_LISTED + n_components
         listed = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size)
         ordered = np.empty(n_components + 1, np.int64), np.empty(size, np.int32), np.empty(size)
-        space = thread_cache.listing_space = listed, ordered
+        space = listed, ordered
+        thread_cache.listing_space = space
     return space
 
 
@@ -160,19 +202,24 @@ def sum_for_many_components(X, resp, work, out):
     """
     listed, ordered = work
     rows, columns, values = listed
-    size, is_first = np.uintp(0), True
+    size = np.uintp(0)
+    is_first = True
     for n in range(X.shape[0]):
         for start in range(0, resp.shape[1], 64):
             bits = _marked(resp[n, start : start + 64])
-            while bits:  # as above
+            # As in `add_sparse_responsibilities`.
+            while bits:
                 bit = bits & (~bits + ONE_BIT)
                 k = start + (np.float64(bit).view(np.int64) >> 52) - 1023
-                rows[size], columns[size], values[size] = n, k, resp[n, k]
+                rows[size] = n
+                columns[size] = k
+                values[size] = resp[n, k]
                 size += np.uintp(1)
                 bits ^= bit
         if size + resp.shape[1] > rows.shape[0]:
             _add_listed(X, size, listed, ordered, is_first, out)
-            size, is_first = np.uintp(0), False
+            size = np.uintp(0)
+            is_first = False
     _add_listed(X, size, listed, ordered, is_first, out)
 
 
@@ -192,8 +239,10 @@ def csr_dot(indptr, indices, data, matrix, out):
     for n in range(np.uintp(out.shape[0])):
         row = out[n]
         row[:] = 0
-        j, stop = np.uintp(indptr[n]), np.uintp(indptr[n + 1])
-        while j + 4 <= stop:  # j rises
+        j = np.uintp(indptr[n])
+        stop = np.uintp(indptr[n + 1])
+        # Both loops end: j rises.
+        while j + 4 <= stop:
             v0, v1, v2, v3 = data[j], data[j + 1], data[j + 2], data[j + 3]
             m0 = matrix[np.uintp(indices[j])]
             m1 = matrix[np.uintp(indices[j + 1])]
@@ -202,7 +251,7 @@ def csr_dot(indptr, indices, data, matrix, out):
             for k in range(K):
                 row[k] += (v0 * m0[k] + v1 * m1[k]) + (v2 * m2[k] + v3 * m3[k])
             j += np.uintp(4)
-        while j < stop:  # and here
+        while j < stop:
             v = data[j]
             m = matrix[np.uintp(indices[j])]
             for k in range(K):
@@ -225,18 +274,26 @@ def csr_scatter(indptr, indices, data, ends, columns, packed, out):
 
 def csr_row_scales(indptr: Array, data: Array, low: float, high: float, out: Array) -> None:
     """out[n] = 1 / ||x_n||; 0 for a zero row and -1 where the norm is outside [low, high]."""
-    starts, filled = indptr[:-1] - indptr[0], indptr[:-1] < indptr[1:]
-    used, starts = data[indptr[0] : indptr[-1]], starts[filled]
-    norms, largest = np.zeros(len(out)), np.zeros(len(out))
-    if len(used):
-        with np.errstate(over="ignore", under="ignore"):
-            squares = np.square(used, dtype=np.float64)
-            norms[filled] = np.sqrt(np.add.reduceat(squares, starts))
+    # Rows without entries are left out: `reduceat` would give them the next row's first entry.
+    filled = indptr[:-1] < indptr[1:]
+    if not filled.any():
+        out[:] = 0.0
+        return
+    starts = (indptr[:-1] - indptr[0])[filled]
+    values = data[indptr[0] : indptr[-1]]
+
+    norms = np.zeros(len(out))
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.square(values, dtype=np.float64)
+        norms[filled] = np.sqrt(np.add.reduceat(squares, starts))
     safe = (low <= norms) & (norms <= high)
     np.divide(1.0, norms, out=out, where=safe)
-    if not safe.all():
-        largest[filled] = np.maximum.reduceat(np.abs(used), starts) if len(used) else 0.0
-        out[~safe] = np.where(largest[~safe] != 0, -1.0, 0.0)
+    if safe.all():
+        return
+
+    largest = np.zeros(len(out))
+    largest[filled] = np.maximum.reduceat(np.abs(values), starts)
+    out[~safe] = np.where(largest[~safe] != 0, -1.0, 0.0)
 
 
 @kernel
@@ -261,9 +318,14 @@ def csr_normalize(indptr, data):
 
 # Moved 13 places up, the bits of a half are those of a float32, but for its sign and an exponent
 # that is 112 less. Multiplication by 2^112 is exact, for subnormal halves too.
-SHIFT, RESCALING = np.int32(13), np.float32(2.0**112)
-SIGN_BIT, MAGNITUDE_BITS = np.int32(-(2**31)), np.int32(0x0FFFE000)
-INFINITE_FROM, INFINITE_EXPONENT = np.int32(0x0F800000), np.int32(0x7F800000)
+SHIFT = np.int32(13)
+RESCALING = np.float32(2.0**112)
+SIGN_BIT = np.int32(-(2**31))
+MAGNITUDE_BITS = np.int32(0x0FFFE000)
+
+# The moved exponent of an infinite half or nan, 31, becomes that of float32, 255.
+INFINITE_FROM = np.int32(0x0F800000)
+INFINITE_EXPONENT = np.int32(0x7F800000)
 
 
 @row_kernel
@@ -271,10 +333,11 @@ def widen(bits, out):
     """Write the float32 of each half, given as int16 (n,), to `out` (n,): the same number."""
     for i in range(np.uintp(bits.shape[0])):
         shifted = np.int32(np.int32(bits[i]) << SHIFT)
-        rest = np.int32(shifted & MAGNITUDE_BITS)
-        number = np.float32(rest.view(np.float32) * RESCALING).view(np.int32)
-        number |= INFINITE_EXPONENT if rest >= INFINITE_FROM else np.int32(0)
-        out[i] = np.int32(number | np.int32(np.int32(bits[i]) & SIGN_BIT)).view(np.float32)
+        magnitude = np.int32(shifted & MAGNITUDE_BITS)
+        number = np.float32(magnitude.view(np.float32) * RESCALING).view(np.int32)
+        number |= INFINITE_EXPONENT if magnitude >= INFINITE_FROM else np.int32(0)
+        sign = np.int32(np.int32(bits[i]) & SIGN_BIT)
+        out[i] = np.int32(number | sign).view(np.float32)
 
 
 @sum_kernel
@@ -323,9 +386,11 @@ def one_minus_cosines(rng, kappa, dim, out):
     pull = 2.0 * b * kappa / (1.0 + b)
     for i in range(len(out)):
         accepted = False
-        while not accepted:  # two in three are
+        # Two proposals in three are accepted.
+        while not accepted:
             z = rng.beta(0.5 * m, 0.5 * m)
-            u = 1.0 - rng.random()  # never zero
+            # Never zero, whose logarithm would be infinite.
+            u = 1.0 - rng.random()
             below = max(1.0 - (1.0 - b) * z, b)
             s = (2.0 * z - 1.0) / below
             accepted = m * math.log1p(0.5 * (1.0 - b) * s) - pull * s >= math.log(u)

@@ -16,31 +16,60 @@ import numpy as np
 
 from ._jit import Array, by_precision, kernel, row_kernel, thread_cache
 
-BLOCK = 16  # rows; a multiple of 4
-LOG_FLOOR = -60.0  # log-ratio to its row's largest below which a float64 is exactly 0
-LOG_FLOOR_32 = np.float32(-36.0)  # for float32: no sum of them, even in float64, would show it
+# Rows at a time, a multiple of 4. Fewer are slower if rows are short, and as fast if they are long.
+BLOCK = 16
+
+# Responsibilities whose log-ratio to their row's largest is below this are exactly 0: subnormals,
+# which slow arithmetic down up to 26 times, do not arise. Sums of float64 lose exp(-60), 9e-27, and
+# sums of float32, even in float64, exp(-36), 2e-16.
+LOG_FLOOR = -60.0
+LOG_FLOOR_32 = np.float32(-36.0)
 
 # exp(t) = 2^n exp(r), n = round(t / log 2), r = t - n log 2 in two parts. Adding MAGIC, 1.5 times
 # 2^(mantissa bits), rounds to an integer and leaves it in the low bits; shifted into the exponent
 # it is the power of two. exp(r) - 1 - r = r^2 Q(r), Q minimax on |r| <= log(2) / 2.
-LOG2_E = 1.4426950408889634
-MAGIC_32, MAGIC_64 = np.float32(12582912.0), 6755399441055744.0
-LOG2_HIGH_32, LOG2_LOW_32 = np.float32(0.693145751953125), np.float32(1.42860682030941723e-6)
-LOG2_HIGH_64, LOG2_LOW_64 = 0.69314718036912382, 1.9082149292705877e-10
-INVERSE_LOG2_32, ONE_32 = np.float32(LOG2_E), np.float32(1.0)
-SIGN_32, MAX_INT_32, MIN_INT_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
-SIGN_64, MAX_INT_64, MIN_INT_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
-MAX_FLOAT_32, MAX_FLOAT_64 = np.finfo(np.float32).max, np.finfo(np.float64).max
-TINY_32, TINY_64 = np.float32(1.1754944e-38), 2.2250738585072014e-308  # smallest normals
-Q0_32 = np.float32(0.499992314988339632)  # relative error of exp(r) below 1.1e-7
+INVERSE_LOG2 = 1.4426950408889634
+INVERSE_LOG2_32 = np.float32(INVERSE_LOG2)
+ONE_32 = np.float32(1.0)
+MAGIC = 6755399441055744.0
+MAGIC_32 = np.float32(12582912.0)
+LOG2_HIGH = 0.69314718036912382
+LOG2_LOW = 1.9082149292705877e-10
+LOG2_HIGH_32 = np.float32(0.693145751953125)
+LOG2_LOW_32 = np.float32(1.42860682030941723e-6)
+
+# With these, the relative error of exp(r) is below 3.7e-18 before rounding.
+Q0 = 0.500000000000001063
+Q1 = 0.166666666666664125
+Q2 = 0.0416666666665301596
+Q3 = 0.00833333333349447547
+Q4 = 0.00138888889436298071
+Q5 = 0.000198412695065454099
+Q6 = 0.0000248014930992043885
+Q7 = 2.75575864046917274e-6
+Q8 = 2.7630248286970929e-7
+Q9 = 2.50000518513388643e-8
+
+# With these below 1.1e-7, for float32.
+Q0_32 = np.float32(0.499992314988339632)
 Q1_32 = np.float32(0.166671146220947662)
 Q2_32 = np.float32(0.0418901566846828617)
 Q3_32 = np.float32(0.00831252261764663395)
-Q0, Q1 = 0.500000000000001063, 0.166666666666664125  # below 3.7e-18
-Q2, Q3 = 0.0416666666665301596, 0.00833333333349447547
-Q4, Q5 = 0.00138888889436298071, 0.000198412695065454099
-Q6, Q7 = 0.0000248014930992043885, 2.75575864046917274e-6
-Q8, Q9 = 2.7630248286970929e-7, 2.50000518513388643e-8
+
+# Places from the top bit of an integer to its lowest, and the integers at both ends.
+SIGN_32 = np.int32(31)
+MAX_INT_32 = np.int32(2**31 - 1)
+MIN_INT_32 = np.int32(-(2**31))
+SIGN_64 = np.int64(63)
+MAX_INT_64 = np.int64(2**63 - 1)
+MIN_INT_64 = np.int64(-(2**63))
+
+MAX_FLOAT_32 = np.finfo(np.float32).max
+MAX_FLOAT_64 = np.finfo(np.float64).max
+
+# The smallest normal floats.
+TINY_32 = np.float32(1.1754944e-38)
+TINY_64 = 2.2250738585072014e-308
 
 
 @row_kernel
@@ -66,10 +95,11 @@ def _exp32(x):
 def _exp64(x):
     """exp(x) of a float64 x <= 0, and 0 from LOG_FLOOR down."""
     x = x if x > LOG_FLOOR else LOG_FLOOR
-    shifted = x * LOG2_E + MAGIC_64
-    n = shifted - MAGIC_64
-    r = (x - n * LOG2_HIGH_64) - n * LOG2_LOW_64
+    shifted = x * INVERSE_LOG2 + MAGIC
+    n = shifted - MAGIC
+    r = (x - n * LOG2_HIGH) - n * LOG2_LOW
     r2 = r * r
+    # Even and odd powers in two chains, which run side by side.
     even = Q0 + r2 * (Q2 + r2 * (Q4 + r2 * (Q6 + r2 * Q8)))
     odd = Q1 + r2 * (Q3 + r2 * (Q5 + r2 * (Q7 + r2 * Q9)))
     p = 1.0 + (r + r2 * (even + r * odd))
@@ -102,7 +132,8 @@ def _largest64(x):
     return np.int64(top ^ ((top >> SIGN_64) & MAX_INT_64)).view(np.float64)
 
 
-_exp, _largest = by_precision(_exp32, _exp64), by_precision(_largest32, _largest64)
+_exp = by_precision(_exp32, _exp64)
+_largest = by_precision(_largest32, _largest64)
 
 
 @row_kernel
@@ -114,9 +145,12 @@ def _shift_rows(scores, start, size, slopes, offsets, z, tops):
     """
     limit = scores.dtype.type(MAX_FLOAT_32 if _is_single(scores.dtype.type(1.0)) else MAX_FLOAT_64)
     for n in range(size):
-        row, shifted, slope = scores[start + n], z[n], slopes[start + n]
+        row = scores[start + n]
+        shifted = z[n]
+        slope = slopes[start + n]
         for k in range(row.shape[0]):
             shifted[k] = slope * row[k] + offsets[k]
+
     for n in range(size):
         tops[n] = _largest(z[n])
         if tops[n] > limit:
@@ -134,7 +168,10 @@ def _exp_rows(z, size, tops, e, lanes):
     """
     width = 16 if _is_single(z.dtype.type(1.0)) else 8
     for n in range(size):
-        row, powers, lane = z[n], e[n], lanes[n]
+        row = z[n]
+        powers = e[n]
+        lane = lanes[n]
+        # Of a row of -inf: differences of infinities would be nan.
         top = tops[n] if tops[n] > -np.inf else z.dtype.type(0.0)
         for k in range(row.shape[0]):
             powers[k] = _exp(row[k] - top)
@@ -144,13 +181,22 @@ def _exp_rows(z, size, tops, e, lanes):
 @row_kernel
 def _lane_sum(lane):
     """Return the sum of sixteen or eight lanes."""
+    width = 16 if _is_single(lane.dtype.type(1.0)) else 8
     a, b, c, d = lane[0], lane[1], lane[2], lane[3]
-    for k in range(4, 16 if _is_single(lane.dtype.type(1.0)) else 8, 4):
+    for k in range(4, width, 4):
         a += lane[k]
         b += lane[k + 1]
         c += lane[k + 2]
         d += lane[k + 3]
     return (a + b) + (c + d)
+
+
+@row_kernel
+def _log_total(top, total):
+    """Return top + log(total), which is -inf for a total of zero."""
+    if total > 0:
+        return top + math.log(total)
+    return -np.inf
 
 
 @row_kernel
@@ -169,7 +215,9 @@ def _scale_rows(e, factors, scores, start, size):
     zero = scores.dtype.type(0.0)
     tiny = scores.dtype.type(TINY_32 if _is_single(scores.dtype.type(1.0)) else TINY_64)
     for n in range(size):
-        row, powers, factor = scores[start + n], e[n], factors[n]
+        row = scores[start + n]
+        powers = e[n]
+        factor = factors[n]
         for k in range(row.shape[0]):
             value = factor * powers[k]
             row[k] = value if value >= tiny else zero
@@ -180,12 +228,16 @@ def work_space(scores: Array) -> tuple[Array, ...]:
     kind = scores.shape[1], scores.dtype
     if getattr(thread_cache, "softmax_kind", None) != kind:
         K, dtype = kind
+        # Vectors of 64 bytes, the longest of processors: sums are the same on all.
         width = 64 // dtype.itemsize
-        P = -(-K // width) * width
-        z, e = np.full((BLOCK, P), -np.inf, dtype), np.zeros((BLOCK, P), dtype)
-        lanes, tops = np.zeros((BLOCK, P + width), dtype), np.empty(BLOCK, dtype)
+        padded = -(-K // width) * width
+        z = np.full((BLOCK, padded), -np.inf, dtype)
+        tops = np.empty(BLOCK, dtype)
+        e = np.zeros((BLOCK, padded), dtype)
+        lanes = np.zeros((BLOCK, padded + width), dtype)
         factors = np.empty((2, BLOCK), dtype)
-        thread_cache.softmax_space = z, tops, e, lanes, factors, np.empty(P)
+        totals = np.empty(padded)
+        thread_cache.softmax_space = z, tops, e, lanes, factors, totals
         thread_cache.softmax_kind = kind
     work: tuple[Array, ...] = thread_cache.softmax_space
     return work
@@ -214,7 +266,8 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values, work)
             factor = weights[start + i] / total if total > 0 else 0.0
             factors[0, i] = factor
             factors[1, i] = factor * scales[start + i]
-            values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
+            values[start + i] = _log_total(tops[i], total)
+        # Work rows that the last block does not fill count nothing.
         for i in range(size, BLOCK):
             factors[0, i] = 0
         _count_rows(e, factors[0], totals)
@@ -233,17 +286,18 @@ def log_sum_rows(scores, slopes, offsets, values, work):
         _exp_rows(z, size, tops, e, lanes)
         for i in range(size):
             total = _lane_sum(lanes[i, e.shape[1] :])
-            values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
+            values[start + i] = _log_total(tops[i], total)
 
 
 @row_kernel
 def _first(row, top):
     """Find where a row first equals its largest; 0 where a nan does not even that."""
     K = np.int32(row.shape[0])
+    # A minimum over all entries, without an early end: that is vectorised.
     first = K
     for k in range(row.shape[0]):
-        place = np.int32(k) if row[k] == top else K
-        first = place if place < first else first
+        candidate = np.int32(k) if row[k] == top else K
+        first = candidate if candidate < first else first
     return first if first < K else 0
 
 
@@ -276,19 +330,29 @@ def mode_by_rounds(excess, floor, x):
     """
     n = x.shape[1]
     for i in range(x.shape[0]):
-        row, point, largest = excess[i], x[i], 0
+        row = excess[i]
+        point = x[i]
+        largest = 0
         for k in range(n):
-            largest = k if row[k] > row[largest] else largest
+            if row[k] > row[largest]:
+                largest = k
         for k in range(n):
             point[k] = max(row[k], 0.0) / row[largest] if row[largest] > 0 else 0.0
         point[largest] = 1.0
-        free, before, scale = n + 1, n + 2, np.inf  # the first round holds what is not above 0
-        while free < before:
-            before, free, total = free, 0, 0.0
+
+        # The first round holds what is not above 0.
+        scale = np.inf
+        n_free = n + 1
+        before = n + 2
+        while n_free < before:
+            before = n_free
+            n_free = 0
+            total = 0.0
             for k in range(n):
                 if k == largest or (point[k] > 0 and point[k] * scale >= floor):
-                    free, total = free + 1, total + point[k]
-            scale = (1 - floor * (n - free)) / total
+                    n_free += 1
+                    total += point[k]
+            scale = (1 - floor * (n - n_free)) / total
         for k in range(n):
             point[k] = max(point[k] * scale, floor)
 
@@ -303,12 +367,18 @@ def mode_by_sorting(excess, order, floor, x):
     """
     n = x.shape[0]
     largest = excess[order[n - 1]]
-    first, total = n - 1, 1.0
-    while first > 0:  # it falls
+    first = n - 1
+    total = 1.0
+    # It ends: `first` falls.
+    while first > 0:
         relative = max(excess[order[first - 1]], 0.0) / largest
         if relative == 0 or relative * (1 - floor * (first - 1)) < floor * (total + relative):
             break
-        first, total = first - 1, total + relative
-    rest = (1 - floor * first) / total
-    for i in range(n):
-        x[order[i]] = excess[order[i]] / largest * rest if i >= first else floor
+        first -= 1
+        total += relative
+
+    scale = (1 - floor * first) / total
+    for i in range(first):
+        x[order[i]] = floor
+    for i in range(first, n):
+        x[order[i]] = excess[order[i]] / largest * scale

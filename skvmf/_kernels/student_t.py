@@ -8,23 +8,42 @@ from ._jit import kernel, row_kernel
 
 MAKES_ARRAYS = True
 
-MAX_RATIO = 1e300  # of squared distances to degrees of freedom: larger ones count as this
+# Squared distances over degrees of freedom that are larger count as this: `_log` takes finite
+# numbers only.
+MAX_RATIO = 1e300
 
 # s = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): SHIFT moves the bits of s so that e is what
 # stands in the exponent's place. There, put into the low bits of 2^52, it is a float.
 # log(1 + f) = f - f^2 / 2 + q (f^2 / 2 + R(q^2)), q = f / (2 + f), with the minimax R of
 # FreeBSD's logarithm: relative error below 2^-58.
-LOWEST = np.int64(0x3FE6A09E667F3BCD)  # sqrt(1/2)
+# The bits of sqrt(1/2), and what they are below those of 1.
+LOWEST = np.int64(0x3FE6A09E667F3BCD)
 SHIFT = np.int64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
-MANTISSA, PLACE = np.int64(0x000FFFFFFFFFFFFF), np.int64(52)
-INTEGER, OFFSET = np.int64(0x4330000000000000), 2.0**52 + 1023.0
-LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-R1, R2, R3 = 6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01
-R4, R5, R6 = 2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01
+
+# The bits of a mantissa, and how many they are.
+MANTISSA = np.int64(0x000FFFFFFFFFFFFF)
+MANTISSA_SIZE = np.int64(52)
+
+# The bits of 2^52, and what they and the bias of exponents add to a number in the low bits.
+INTEGER = np.int64(0x4330000000000000)
+OFFSET = 2.0**52 + 1023.0
+
+# log(2) in two parts, so that the product of an exponent and the first is exact.
+LOG2_HIGH = 6.93147180369123816490e-01
+LOG2_LOW = 1.90821492927058770002e-10
+R1 = 6.666666666666735130e-01
+R2 = 3.999999999940941908e-01
+R3 = 2.857142874366239149e-01
+R4 = 2.222219843214978396e-01
+R5 = 1.818357216161805012e-01
+R6 = 1.531383769920937332e-01
 R7 = 1.479819860511658591e-01
 
-SERIES_FROM = 16.0  # from which log(x) - digamma(x) is its asymptotic series, to 1e-16
-HALVINGS = 45  # of the range of log(nu): of 16 units twelve digits are left
+# From here on, log(x) - digamma(x) is its asymptotic series, to 1e-16.
+SERIES_FROM = 16.0
+
+# Halvings of the range of log(nu): twelve digits are left of its 16 units.
+HALVINGS = 45
 
 
 @row_kernel
@@ -35,11 +54,12 @@ def _log(s, rest):
     what the rounding takes from t, over s.
     """
     bits = np.float64(s).view(np.int64) + SHIFT
-    e = np.int64((bits >> PLACE) | INTEGER).view(np.float64) - OFFSET
+    e = np.int64((bits >> MANTISSA_SIZE) | INTEGER).view(np.float64) - OFFSET
     f = np.int64((bits & MANTISSA) + LOWEST).view(np.float64) - 1.0
     q = f / (2.0 + f)
     z = q * q
     w = z * z
+    # Even and odd powers in two chains, which run side by side.
     R = z * (R1 + w * (R3 + w * (R5 + w * R7))) + w * (R2 + w * (R4 + w * R6))
     half = 0.5 * f * f
     return e * LOG2_HIGH - ((half - (q * (half + R) + (e * LOG2_LOW + rest))) - f)
@@ -53,14 +73,18 @@ def tail_scores(products, dof, dim, latent):
     nu = dof[k] between 1e-3 and 1e100, and latent[n, k] is (nu + d) / (nu + D).
     """
     K = np.uintp(products.shape[1])
-    inverse, power, most = 1.0 / dof, 0.5 * (dof + dim), 1.0 + dim / dof
+    inverse = 1.0 / dof
+    power = 0.5 * (dof + dim)
+    # The latent weight of a row at the mean.
+    largest = 1.0 + dim / dof
     for n in range(products.shape[0]):
-        row, weights = products[n], latent[n]
+        row = products[n]
+        weights = latent[n]
         for k in range(K):
             t = min(max(-2.0 * np.float64(row[k]) * inverse[k], 0.0), MAX_RATIO)
             s = 1.0 + t
             row[k] = -power[k] * _log(s, (t - (s - 1.0)) / s)
-            weights[k] = most[k] / s
+            weights[k] = largest[k] / s
 
 
 @row_kernel
@@ -71,9 +95,11 @@ def weigh_responsibilities(resp, latent, sums, logs):
     """
     K = np.uintp(resp.shape[1])
     for n in range(resp.shape[0]):
-        row, weights = resp[n], latent[n]
+        row = resp[n]
+        weights = latent[n]
         for k in range(K):
-            r, u = np.float64(row[k]), weights[k]
+            r = np.float64(row[k])
+            u = weights[k]
             logs[k] += r * _log(u, 0.0)
             sums[k] += r * u
             weights[k] = r * u
@@ -82,8 +108,10 @@ def weigh_responsibilities(resp, latent, sums, logs):
 @kernel
 def _log_less_digamma(x):
     """Return log(x) - digamma(x), by digamma(x) = digamma(x + 1) - 1 / x below the series."""
-    y, total = x, 0.0
-    while y < SERIES_FROM:  # at most sixteen times
+    y = x
+    total = 0.0
+    # At most sixteen times.
+    while y < SERIES_FROM:
         total += 1.0 / y
         y += 1.0
     z = 1.0 / (y * y)
@@ -100,7 +128,8 @@ def solve_dof(gaps, dims, shares, low, high, out):
     of log(nu), written to `out` (K,).
     """
     for k in range(gaps.shape[0]):
-        below, above = math.log(low), math.log(high)
+        below = math.log(low)
+        above = math.log(high)
         for _ in range(HALVINGS):
             middle = 0.5 * (below + above)
             x = 0.5 * math.exp(middle)

@@ -30,10 +30,18 @@ from scipy.special import gammaln
 
 from ._jit import kernel, row_kernel, sum_kernel
 
-MIN_EXPANDED = 32.0  # a or kappa, from which the expansions reach the last digit
-MIN_EXPANDED_INVERSE = 90.0  # 2a/tau, from which that of the inverse does for a below MIN_EXPANDED
-BITS_BELOW = np.int64(50)  # of the leading bits of y, two tell the quarter of a power of two
-FIRST_CELL = np.int64(0x3FF << 2)  # that of y = 1
+# The expansions are used from this a or kappa on. They are asymptotic: their smallest terms are
+# 1e-19 where S = 25, and 1e-13 where S = 15.
+MIN_EXPANDED = 32.0
+
+# For a below, that of the inverse is used from this 2 a / tau on, where as many orders reach the
+# last digit.
+MIN_EXPANDED_INVERSE = 90.0
+
+# Of the bits of y, the exponent and two of the mantissa number its cell, a quarter of a power of
+# two; the other bits are below. The first cell starts at y = 1.
+BITS_BELOW = np.int64(50)
+FIRST_CELL = np.int64(0x3FF << 2)
 
 
 @kernel
@@ -56,7 +64,8 @@ def _bessel_series(kappa, half_dim):
     first = 0.0
     second = 1.0
     k = 0.0
-    while term > 1e-17 * first:  # each term is less than half the last once k^2 > 2 z
+    # Each term is less than half the last once k^2 > 2 z.
+    while term > 1e-17 * first:
         k += 1.0
         term *= z / (k * (half_dim + k - 1.0))
         first += term
@@ -71,7 +80,8 @@ def _kummer_series(kappa, a):
     above = 1.0
     below = 1.0
     k = 0.0
-    while term > 1e-17 * above:  # each term is less than half the last once k > 4 kappa
+    # Each term is less than half the last once k > 4 kappa.
+    while term > 1e-17 * above:
         k += 1.0
         term *= 2.0 * kappa * (a + k - 1.0) / ((2.0 * a + k - 1.0) * k)
         below += term
@@ -93,13 +103,22 @@ def log_partition(kappa, dim, tail, constant, deficit, out):
         t = a / S
         if a < MIN_EXPANDED:
             rest = 0.5 * math.log1p(t) - a * math.log(a + S) + _polynomial(t, tail) + constant
-            out[i] = -a * a / (S + k) - rest if deficit else S + rest
+            if deficit:
+                # kappa - S, without the difference.
+                out[i] = -a * a / (S + k) - rest
+            else:
+                out[i] = S + rest
         else:
             b = k / (S + a)
             y = 0.5 * b * k / a
-            c = b * k / S  # 1 - t
+            # 1 - t, without the difference.
+            c = b * k / S
             rest = 0.5 * math.log1p(-0.5 * c) - a * math.log1p(y) + c * _polynomial(t, tail)
-            out[i] = a * k * (1.0 + b) / (S + k) - rest if deficit else b * k + rest
+            if deficit:
+                # kappa - b kappa, without the difference.
+                out[i] = a * k * (1.0 + b) / (S + k) - rest
+            else:
+                out[i] = b * k + rest
 
 
 @kernel
@@ -145,14 +164,20 @@ def negentropy(r, complement, dim, excess, tail, cells, order, out):
         x = r[i]
         q = complement[i] if given else 1.0 - x
         w = x * x
-        vee = q * (1.0 + x)  # 1 - r^2
+        # 1 - r^2, which keeps its digits as r nears one.
+        vee = q * (1.0 + x)
         tau = vee / (1.0 + w)
-        y = 1.0 + 2.0 * w / vee  # rounding leaves it at least one
+        # (1 + r^2)/(1 - r^2), in a form that rounding leaves at least one.
+        y = 1.0 + 2.0 * w / vee
         near = a < MIN_EXPANDED and 2.0 * a * y < MIN_EXPANDED_INVERSE
         if order == 0:
-            rest = 0.5 * math.log1p(w) - a * (math.log1p(-w) if w < 0.5 else math.log(vee))
-            above = _in_cell(y, cells[1]) if near else _polynomial(tau, tail)
-            out[i] = rest + (above if a < MIN_EXPANDED else 2.0 * w / (1.0 + w) * above)
+            log_vee = math.log1p(-w) if w < 0.5 else math.log(vee)
+            elementary = 0.5 * math.log1p(w) - a * log_vee
+            rest = _in_cell(y, cells[1]) if near else _polynomial(tau, tail)
+            # Divided by 1 - tau, so that its digits are kept as r nears zero.
+            if a >= MIN_EXPANDED:
+                rest *= 2.0 * w / (1.0 + w)
+            out[i] = elementary + rest
             continue
         h = tau * _in_cell(y, cells[0]) if near else _polynomial(tau, excess)
         if order == 1:
@@ -166,7 +191,8 @@ def negentropy(r, complement, dim, excess, tail, cells, order, out):
 # 1 - m.x for highly concentrated components, from the squared chord (x - m)^2 / 2: nothing
 # cancels if x and m are close.
 
-MAX_FROM_CHORD = 1e-3  # 1 - cosine, at most: above, the difference itself loses four digits
+# The largest 1 - cosine that is taken from the chord: above, the difference loses three digits.
+MAX_FROM_CHORD = 1e-3
 
 
 @sum_kernel
@@ -196,10 +222,13 @@ def cosine_complements(X, scales, directions, cosines):
 @row_kernel
 def _csr_half_squared_chord(columns, values, scale, direction):
     """Return half of ||scale row - direction||^2 for a row of sorted columns."""
-    total, j, size = 0.0, 0, columns.shape[0]
+    total = 0.0
+    j = 0
+    size = columns.shape[0]
     for c in range(direction.shape[0]):
         gap = -direction[c]
-        while j < size and columns[j] == c:  # ends: j rises, by one where columns differ
+        # It ends: j rises, by one where columns differ.
+        while j < size and columns[j] == c:
             gap += scale * np.float64(values[j])
             j += 1
         total += gap * gap
@@ -210,8 +239,10 @@ def _csr_half_squared_chord(columns, values, scale, direction):
 def csr_cosine_complements(indptr, indices, data, scales, directions, cosines):
     """As `cosine_complements`, for the CSR rows that indptr spans, their columns sorted."""
     for n in range(cosines.shape[0]):
-        start, stop = indptr[n], indptr[n + 1]
-        columns, values = indices[start:stop], data[start:stop]
+        start = indptr[n]
+        stop = indptr[n + 1]
+        columns = indices[start:stop]
+        values = data[start:stop]
         for k in range(directions.shape[0]):
             gap = 1.0 - cosines[n, k]
             if gap < MAX_FROM_CHORD and scales[n] > 0:
@@ -219,8 +250,13 @@ def csr_cosine_complements(indptr, indices, data, scales, directions, cosines):
             cosines[n, k] = gap
 
 
+# With so many orders the expansions leave 1e-17 at MIN_EXPANDED; with 13 they would at 50.
 _ORDERS = 18
+
+# Parts that are left out, relative to the whole: 2^-53 is a rounding, and there are several parts.
 _NEGLIGIBLE = 2.0**-57
+
+# Points, relative to the largest argument, at which orders are compared with the whole.
 _GRID = np.linspace(0.125, 1.0, 8)
 
 
@@ -246,9 +282,13 @@ def expansions(dim: int) -> Expansions:
     a = 0.5 * (dim - 1)
     series = _series()
     small = a < MIN_EXPANDED
-    largest_t, largest_tau = (
-        (a / np.hypot(a, MIN_EXPANDED), 2 * a / MIN_EXPANDED_INVERSE) if small else (1.0, 1.0)
-    )
+    # Where the expansions are used: a < 32 leaves kappa >= 32, and 2 a / tau >= 90.
+    largest_t = 1.0
+    largest_tau = 1.0
+    if small:
+        largest_t = a / np.hypot(a, MIN_EXPANDED)
+        largest_tau = 2 * a / MIN_EXPANDED_INVERSE
+
     gap = _summed(series.ratios, a, largest_t)
     tail = a * _summed(series.integrals, a, largest_t)
     excess = _summed(series.inverses, 2 * a, largest_tau, scale=0.5 / a)
@@ -258,10 +298,14 @@ def expansions(dim: int) -> Expansions:
         inverse_tail = _trimmed(inverse_tail, largest_tau)
         inverse_tail[0] += -a + a * np.log(2 * a) - constant - 0.5 * np.log(2)
     else:
-        tail, constant = _over_one_minus(tail), 0.0
+        constant = 0.0
+        tail = _over_one_minus(tail)
         inverse_tail = _trimmed(_over_one_minus(inverse_tail), largest_tau)
-    gap, tail = _trimmed(gap, largest_t), _trimmed(tail, largest_t)
-    return Expansions(gap, tail, float(constant), _trimmed(excess, largest_tau), inverse_tail)
+
+    gap = _trimmed(gap, largest_t)
+    tail = _trimmed(tail, largest_t)
+    excess = _trimmed(excess, largest_tau)
+    return Expansions(gap, tail, float(constant), excess, inverse_tail)
 
 
 class _Series(NamedTuple):
@@ -280,12 +324,14 @@ def _series() -> _Series:
     Double precision is enough: the leading orders are dyadic and exact, and an order needs
     fewer digits the smaller its part.
     """
-    c, h = _ratio_series(), _inverse_series()
+    c = _ratio_series()
+    h = _inverse_series()
     h[0] = 0.0
     ratios, integrals, inverse_integrals = np.zeros((3, *c.shape))
     for k in range(1, _ORDERS + 1):
         ratios[k] = _shifted(c[k], k)
-        if k > 1:  # minus the integrals from 0 of c_k(s) s^(k-2)/(1+s) and h_k(s)/(s (1+s))
+        # Minus the integrals from 0 of c_k(s) s^(k-2)/(1+s) and h_k(s)/(s (1+s)).
+        if k > 1:
             integrals[k] = -_integral(_shifted(_over_one_plus(c[k]), k - 2))
             inverse_integrals[k] = -_integral(_over_one_plus(_shifted(h[k], -1)))
     return _Series(ratios, integrals, h, inverse_integrals)

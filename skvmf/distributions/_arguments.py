@@ -9,16 +9,19 @@ from sklearn.utils import check_random_state
 
 from .._typing import Array
 
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
 
 def checked_array(values: object, name: str) -> Array:
     """Return values as an array of real numbers; errors name the argument."""
     if sparse.issparse(values):
         raise ValueError(f"{name} should be a dense array, not a sparse one: give its toarray().")
+    # A RuntimeError comes from a tensor with a gradient.
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
             array = array.astype(np.float64)
-    except (TypeError, ValueError, RuntimeError) as error:  # the last: a tensor with a gradient
+    except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{name} should be an array of numbers: {error}") from error
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} should hold real numbers, not {array.dtype}.")
@@ -53,9 +56,6 @@ def check_count(value: object, name: str) -> None:
     """Raise a ValueError if a value is not a positive integer."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(f"{name} must be a positive integer, not {value!r}.")
-
-
-RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
 def checked_size(size: Any) -> tuple[int, ...]:

@@ -33,12 +33,49 @@ from .._kernels import simplex as dirichlet
 from .._typing import Array, Values
 from ._arguments import RandomState, checked_array, checked_generator, checked_number, checked_size
 
-MAX_PARAMETER = 1e300  # times the log of the smallest float, and summed, it is still a float
+__all__ = ["log_kernel", "log_normalizer", "logpdf", "mean", "mode", "posterior", "rvs"]
+
+# Times the log of the smallest float, and summed over entries, it is still a float.
+MAX_PARAMETER = 1e300
+
+# Above, series of integrals over four entries and more lose digits.
+_MAX_TABULATED = 1e4
+
+# A Gauss-Legendre rule for each panel of an integral, and the matrix that turns values at its nodes
+# into coefficients of Legendre polynomials.
+_NODES, _NODE_WEIGHTS = legendre.leggauss(16)
+_TO_SERIES = np.linalg.inv(legendre.legvander(_NODES, len(_NODES) - 1))
+
+# Panels of an integral at each end, and on each side of the peak, become shorter by a constant
+# factor: the last is 0.4^20, 1e-8, of the whole.
+_GRADES = 0.4 ** np.arange(20, 0, -1)
+
+# A table has the first of these numbers of pieces at which the last coefficients of its Chebyshev
+# series are small relative to the largest. More pieces cost time in proportion.
+_N_PIECES = (8, 32, 128, 512)
+_DEGREE = 20
+_MAX_LAST_COEFFICIENT = 1e-11
+
+# Knots of the splines that stand for tables in draws.
+_N_KNOTS = 4000
+
+# Halvings of an interval of length 2, which leave 2e-15.
+_HALVINGS = 50
+
+# Integrals that are computed at a time, which bounds the memory of their nodes: 80 panels of 16.
+_BLOCK_SIZE = 4096
+
+# Numbers that are divided by, or whose logarithm is taken, are not smaller.
+_TINY = 1e-300
+
+# The log-integral over other entries as a function of their floors.
+LogIntegral: TypeAlias = Callable[[Array], Array]
 
 
 def checked_sizes(alpha: Array, name: str) -> Array:
     """Return parameters, or raise a ValueError that names them if densities would overflow."""
-    if not np.all(np.abs(alpha) <= MAX_PARAMETER):  # nor for nan
+    # Written so that nan is refused, too.
+    if not np.all(np.abs(alpha) <= MAX_PARAMETER):
         raise ValueError(f"{name} must be finite, and at most {MAX_PARAMETER:g} in absolute value.")
     return alpha
 
@@ -54,29 +91,22 @@ def modes(excess: Array, floor: float, *, by_sorting: bool = False) -> Array:
     if n * floor >= 1:
         return np.full(excess.shape, 1 / n)
     x = np.empty(excess.shape)
-    vectors, points = np.ascontiguousarray(excess).reshape(-1, n), x.reshape(-1, n)
+    vectors = np.ascontiguousarray(excess).reshape(-1, n)
+    points = x.reshape(-1, n)
     dirichlet.mode_by_rounds(vectors, floor, points)
-    if by_sorting:  # other rows have nothing to sort
+    if by_sorting:
+        # Other rows have nothing to sort.
         for i in np.flatnonzero(vectors.max(axis=-1) > 0):
             dirichlet.mode_by_sorting(vectors[i], np.argsort(vectors[i]), floor, points[i])
     return x
-
-
-Inner: TypeAlias = Callable[[Array], Array]  # the log-integral over the other entries by floor
-
-_NODES, _NODE_WEIGHTS = legendre.leggauss(16)
-_TO_SERIES = np.linalg.inv(legendre.legvander(_NODES, len(_NODES) - 1))
-_DEGREE = 20  # of the series of a piece
-_PIECES = (8, 32, 128, 512)  # tried one after the other
-_TAIL = 1e-11  # what the last coefficients may be of the largest
-_BLOCK = 4096  # integrals at a time: memory
 
 
 @dataclass(frozen=True)
 class Table:
     """The log-integral over k entries by their floor, from the smallest to 1/k.
 
-    Chebyshev series in log floor of that minus (k - 1) log(1 - k floor), which is analytic.
+    Chebyshev series in log floor of that minus (k - 1) log(1 - k floor), which is analytic. A
+    piece of the table is between two edges of the depth, -log(k floor).
     """
 
     k: int
@@ -84,16 +114,26 @@ class Table:
     series: Array
 
     def __call__(self, floor: Array) -> Array:
-        k, depth = self.k, -np.log(np.maximum(self.k * floor, 1e-300))
+        depth = _depths(self.k, floor)
         piece = np.searchsorted(self.edges, depth, side="right") - 1
         piece = np.clip(piece, 0, len(self.edges) - 2)
         low, high = self.edges[piece], self.edges[piece + 1]
         u = np.clip((2 * depth - low - high) / (high - low), -1, 1)
         smooth = chebyshev.chebval(u, self.series[:, piece], tensor=False)
-        return np.asarray(smooth + (k - 1) * np.log(np.maximum(-np.expm1(-depth), 1e-300)))
+        return np.asarray(smooth + _log_volumes(self.k, depth))
 
 
-def _exact_inner(alpha: Array) -> Inner | None:
+def _depths(k: int, floor: Array) -> Array:
+    """Return -log(k floor), which is 0 at the largest floor of k entries."""
+    return -np.log(np.maximum(k * floor, _TINY))
+
+
+def _log_volumes(k: int, depth: Array) -> Array:
+    """Return (k - 1) log(1 - k floor), of the volume of a simplex above the floor."""
+    return (k - 1) * np.log(np.maximum(-np.expm1(-depth), _TINY))
+
+
+def _exact_log_integral(alpha: Array) -> LogIntegral | None:
     """Return the log-integral over one or two entries as a function of their floors."""
     if len(alpha) == 1:
         return None
@@ -101,7 +141,9 @@ def _exact_inner(alpha: Array) -> Inner | None:
 
 
 def tables(alpha: Array, floor: float) -> list[Table | None]:
-    inner: list[Table | None] = [None]  # of one entry the integral is 1
+    """Return the tables for the last 1, 2, ... entries, all but the first."""
+    # Of one entry the integral is 1.
+    inner: list[Table | None] = [None]
     for k in range(2, len(alpha)):
         inner.append(_tabulated(alpha[-k:], floor, inner[-1]))
     return inner
@@ -109,28 +151,31 @@ def tables(alpha: Array, floor: float) -> list[Table | None]:
 
 def draws(alpha: Array, floor: float, size: int, rng: Generator) -> Array:
     """Return points of the simplex: entry by entry, each given those before it."""
-    n, left = len(alpha), np.ones(size)
+    n = len(alpha)
     x = np.empty((size, n))
-    inner = [table and _splined(table, floor) for table in tables(alpha, floor)]
+    inner = [None if table is None else _splined(table, floor) for table in tables(alpha, floor)]
+    total = np.ones(size)
     for i in range(n - 1):
-        fraction = _first_entries(alpha[i:], floor / left, inner[n - i - 2], rng)
-        x[:, i] = left * fraction
-        left = left - x[:, i]
-    x[:, -1] = left
+        fraction = _first_entries(alpha[i:], floor / total, inner[n - i - 2], rng)
+        x[:, i] = total * fraction
+        total = total - x[:, i]
+    x[:, -1] = total
     return np.maximum(x, floor)
 
 
-def _splined(table: Table, floor: float) -> Inner:
+def _splined(table: Table, floor: float) -> LogIntegral:
     """Return a table as a spline, ten times faster and accurate enough to draw from."""
-    depth = -np.log(table.k * floor) * np.linspace(0, 1, 4000) ** 2
+    # Knots are denser at large floors, as pieces are.
+    depth = -np.log(table.k * floor) * np.linspace(0, 1, _N_KNOTS) ** 2
     smooth = table(np.exp(-depth) / table.k)
-    smooth[1:] -= (table.k - 1) * np.log(-np.expm1(-depth[1:]))
+    smooth[1:] -= _log_volumes(table.k, depth[1:])
+    # At the first knot the logarithm of the volume is infinite, and its difference nothing.
     smooth[0] = smooth[1]
     spline = CubicSpline(depth, smooth)
 
     def evaluate(floor: Array) -> Array:
-        deep = np.clip(-np.log(np.maximum(table.k * floor, 1e-300)), 1e-300, depth[-1])
-        return np.asarray(spline(deep) + (table.k - 1) * np.log(-np.expm1(-deep)))
+        within = np.clip(_depths(table.k, floor), _TINY, depth[-1])
+        return np.asarray(spline(within) + _log_volumes(table.k, within))
 
     return evaluate
 
@@ -138,93 +183,108 @@ def _splined(table: Table, floor: float) -> Inner:
 def _tabulated(alpha: Array, floor: float, inner: Table | None) -> Table:
     """Return the table of an integral, in as many pieces as its series need."""
     k = len(alpha)
-    u, deepest = chebyshev.chebpts1(_DEGREE + 1), -np.log(k * floor)
-    for pieces in _PIECES:
-        edges = deepest * np.linspace(0, 1, pieces + 1) ** 2  # shorter at large floors
+    u = chebyshev.chebpts1(_DEGREE + 1)
+    deepest = -np.log(k * floor)
+    for n_pieces in _N_PIECES:
+        # Pieces are shorter at large floors.
+        edges = deepest * np.linspace(0, 1, n_pieces + 1) ** 2
         depth = 0.5 * ((1 - u)[:, np.newaxis] * edges[:-1] + (1 + u)[:, np.newaxis] * edges[1:])
         values = _log_integrals(alpha, np.exp(-depth.ravel()) / k, inner).reshape(depth.shape)
-        smooth = values - (k - 1) * np.log(-np.expm1(-depth))
-        series = chebyshev.chebfit(u, smooth, _DEGREE)
-        if np.abs(series[-2:]).max() <= _TAIL * max(1.0, np.abs(series).max()):
+        series = chebyshev.chebfit(u, values - _log_volumes(k, depth), _DEGREE)
+        largest = max(1.0, np.abs(series).max())
+        if np.abs(series[-2:]).max() <= _MAX_LAST_COEFFICIENT * largest:
             break
     return Table(k, edges, series)
 
 
-def _log_integrals(alpha: Array, floors: Array, inner: Inner | None) -> Array:
+def _log_integrals(alpha: Array, floors: Array, inner: LogIntegral | None) -> Array:
     """Return log-integrals over the first entry, for a vector of floors."""
     blocks = []
-    for start in range(0, len(floors), _BLOCK):
-        _, half, log_f = _integrand(alpha, floors[start : start + _BLOCK], inner)
+    for start in range(0, len(floors), _BLOCK_SIZE):
+        _, half, log_f = _integrand(alpha, floors[start : start + _BLOCK_SIZE], inner)
         terms = log_f + np.log(_NODE_WEIGHTS) + np.log(half)[..., np.newaxis]
         blocks.append(logsumexp(terms, axis=(1, 2)))
     return np.concatenate(blocks)
 
 
-def _integrand(alpha: Array, floors: Array, inner: Inner | None) -> tuple[Array, Array, Array]:
+def _integrand(
+    alpha: Array, floors: Array, inner: LogIntegral | None
+) -> tuple[Array, Array, Array]:
     """Return panels of t = logit(first entry): edges, half lengths, and log-integrands at nodes."""
-    k, rest = len(alpha), np.sum(alpha[1:])
-    low, high = logit(floors), -logit((k - 1) * floors)
-    high = np.maximum(high, low + 1e-15)
+    k = len(alpha)
+    others = np.sum(alpha[1:])
+    low = logit(floors)
+    high = np.maximum(-logit((k - 1) * floors), low + 1e-15)
 
     def evaluate(t: Array) -> Array:
-        log_x, log_rest = -np.logaddexp(0, -t), -np.logaddexp(0, t)
-        log_f: Array = alpha[0] * log_x + rest * log_rest
+        log_x = -np.logaddexp(0, -t)
+        log_total = -np.logaddexp(0, t)
+        log_f: Array = alpha[0] * log_x + others * log_total
         if inner is None:
             return log_f
-        above = floors.reshape(-1, *[1] * (t.ndim - 1)) * np.exp(-log_rest)
-        return np.asarray(log_f + inner(above))
+        # Divided by their total, the other entries have a higher floor.
+        raised = floors.reshape(-1, *[1] * (t.ndim - 1)) * np.exp(-log_total)
+        return np.asarray(log_f + inner(raised))
 
+    # Each round looks for the peak among edges that are dense where the last one found it.
     peak = 0.5 * (low + high)
     for _ in range(4):
         edges = _panels(low, peak, high)
         highest = evaluate(edges).argmax(axis=1)[:, np.newaxis]
         peak = np.take_along_axis(edges, highest, axis=1)[:, 0]
     edges = _panels(low, peak, high)
-    half, middle = 0.5 * np.diff(edges, axis=-1), 0.5 * (edges[:, 1:] + edges[:, :-1])
+
+    half = 0.5 * np.diff(edges, axis=-1)
+    middle = 0.5 * (edges[:, 1:] + edges[:, :-1])
     log_f = evaluate(middle[..., np.newaxis] + half[..., np.newaxis] * _NODES)
-    return edges, np.maximum(half, 1e-300), log_f
+    return edges, np.maximum(half, _TINY), log_f
 
 
 def _panels(low: Array, peak: Array, high: Array) -> Array:
     """Return edges that are dense at both ends and on both sides of the peak."""
-    grades = 0.4 ** np.arange(20, 0, -1)
     parts = []
     for left, right in ((low, peak), (peak, high)):
         length = (right - left)[:, np.newaxis]
-        parts += [left[:, np.newaxis] + np.r_[0, grades] * length]
-        parts += [right[:, np.newaxis] - grades[::-1] * length]
+        parts += [left[:, np.newaxis] + np.r_[0, _GRADES] * length]
+        parts += [right[:, np.newaxis] - _GRADES[::-1] * length]
     return np.concatenate([*parts, high[:, np.newaxis]], axis=1)
 
 
-def _first_entries(alpha: Array, floors: Array, inner: Inner | None, rng: Generator) -> Array:
-    """Draw the first entry of points with given floors: a panel, then a place in it."""
-    blocks = [np.empty(0)]  # where no point is asked for
-    for start in range(0, len(floors), _BLOCK):
-        edges, half, log_f = _integrand(alpha, floors[start : start + _BLOCK], inner)
+def _first_entries(alpha: Array, floors: Array, inner: LogIntegral | None, rng: Generator) -> Array:
+    """Draw the first entry of points with given floors: a panel, then a position in it."""
+    # Also where no point is asked for.
+    blocks = [np.empty(0)]
+    for start in range(0, len(floors), _BLOCK_SIZE):
+        edges, half, log_f = _integrand(alpha, floors[start : start + _BLOCK_SIZE], inner)
         density = np.exp(log_f - log_f.max(axis=(1, 2), keepdims=True))
         masses = (density @ _NODE_WEIGHTS) * half
         sums = np.cumsum(masses, axis=1)
+
         rows = np.arange(len(edges))
         target = rng.random(len(edges)) * sums[:, -1]
         panel = np.minimum((sums < target[:, np.newaxis]).sum(axis=1), masses.shape[1] - 1)
         before = sums[rows, panel] - masses[rows, panel]
         part = (target - before) / half[rows, panel]
-        series = legendre.legint(_TO_SERIES @ density[rows, panel].T, lbnd=-1)  # that increase
-        low, high = np.full(len(part), -1.0), np.ones(len(part))
-        for _ in range(50):
-            middle = 0.5 * (low + high)
-            below = legendre.legval(middle, series, tensor=False) < part
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        u = 0.5 * (low + high)
+        # Within the panel, the density is its Legendre series, which can be integrated.
+        u = _inverse(_TO_SERIES @ density[rows, panel].T, part)
+
         left, right = edges[rows, panel], edges[rows, panel + 1]
         t = 0.5 * ((1 - u) * left + (1 + u) * right)
         blocks.append(1 / (1 + np.exp(-t)))
     return np.concatenate(blocks)
 
 
-__all__ = ["log_kernel", "log_normalizer", "logpdf", "mean", "mode", "posterior", "rvs"]
-
-_MAX_TABULATED = 1e4  # above, series of integrals over four entries and more lose digits
+def _inverse(series: Array, part: Array) -> Array:
+    """Return where the integrals from -1 of positive Legendre series (16, n) reach `part` (n,)."""
+    integral = legendre.legint(series, lbnd=-1)
+    low = np.full(len(part), -1.0)
+    high = np.ones(len(part))
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        below = legendre.legval(middle, integral, tensor=False) < part
+        low = np.where(below, middle, low)
+        high = np.where(below, high, middle)
+    return 0.5 * (low + high)
 
 
 def log_kernel(x: ArrayLike, alpha: ArrayLike) -> Values:
@@ -348,7 +408,8 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
     >>> posterior(-1.0, [3, 0])
     array([ 2., -1.])
     """
-    counts, prior = checked_array(counts, "counts"), checked_array(alpha, "alpha")
+    counts = checked_array(counts, "counts")
+    prior = checked_array(alpha, "alpha")
     if counts.ndim != 1 or prior.shape not in [(), counts.shape]:
         raise ValueError(
             "counts must be a vector and alpha a number or a vector as long, "
@@ -380,16 +441,21 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
     -0.69314718056
     """
     alpha, floor = _checked(alpha, floor)
-    if floor == 0 and (len(alpha) > 3 or np.any(alpha < 1)):  # infinite at the border
+    n = len(alpha)
+    # The Dirichlet's formula, where the density is infinite at the border or integrals are nested.
+    if floor == 0 and (n > 3 or np.any(alpha < 1)):
         ascending = np.sort(alpha)
         return float(betaln(ascending[1:], np.cumsum(ascending)[:-1]).sum())
-    if len(alpha) * floor >= 1:
-        return -np.inf  # a point
-    if len(alpha) == 1:
+    # The simplex above the floor is a point.
+    if n * floor >= 1:
+        return -np.inf
+    if n == 1:
         return 0.0
+
+    inner = _exact_log_integral(alpha[1:]) if n <= 3 else tables(_moderate(alpha), floor)[-1]
     # All alphas are >= 1 where the floor is 0, and what is cut off at 1e-20 is negligible.
-    inner = _exact_inner(alpha[1:]) if len(alpha) <= 3 else tables(_moderate(alpha), floor)[-1]
-    return float(_log_integrals(alpha, np.array([max(floor, 1e-20)]), inner)[0])
+    floors = np.array([max(floor, 1e-20)])
+    return float(_log_integrals(alpha, floors, inner)[0])
 
 
 def mean(alpha: ArrayLike, floor: float) -> Array:
@@ -410,13 +476,16 @@ def mean(alpha: ArrayLike, floor: float) -> Array:
     n = len(alpha)
     if n * floor >= 1:
         return np.full(n, 1 / n)
-    distinct, which = np.unique(alpha, return_inverse=True)
+    # Entries of one alpha have one expectation.
+    _, first, numbers = np.unique(alpha, return_index=True, return_inverse=True)
     base = log_normalizer(alpha, floor)
-    ratios = np.empty(len(distinct))
-    for i in range(len(distinct)):
-        more = alpha + (np.arange(n) == np.flatnonzero(which == i)[0])
-        ratios[i] = log_normalizer(more, floor) - base
-    expected = np.exp(ratios)[which]
+    log_ratios = np.empty(len(first))
+    for i in range(len(first)):
+        raised = alpha.copy()
+        raised[first[i]] += 1
+        log_ratios[i] = log_normalizer(raised, floor) - base
+    expected = np.exp(log_ratios)[numbers]
+    # Rounding, too, leaves a point of the simplex.
     return np.asarray(expected / expected.sum())
 
 
@@ -453,14 +522,16 @@ def rvs(
     (1000, 3) True
     """
     alpha, floor = _checked(alpha, floor)
-    shape, rng = checked_size(size), checked_generator(random_state)
-    count, n = int(np.prod(shape, dtype=np.int64)), len(alpha)
+    shape = checked_size(size)
+    rng = checked_generator(random_state)
+    n = len(alpha)
+    n_points = int(np.prod(shape, dtype=np.int64))
     if n * floor >= 1:
-        points = np.full((count, n), 1 / n)
+        points = np.full((n_points, n), 1 / n)
     elif floor == 0:
-        points = rng.dirichlet(alpha, size=count)
+        points = rng.dirichlet(alpha, size=n_points)
     else:
-        points = draws(_moderate(alpha), floor, count, rng)
+        points = draws(_moderate(alpha), floor, n_points, rng)
     return points.reshape(*shape, n)
 
 
@@ -476,22 +547,25 @@ def _moderate(alpha: Array) -> Array:
 
 
 def _checked(alpha: ArrayLike, floor: float) -> tuple[Array, float]:
+    """Return parameters as a vector of float64 and the floor as a float, both in range."""
     parameters = np.ascontiguousarray(checked_array(alpha, "alpha"), dtype=np.float64)
     if parameters.ndim != 1 or len(parameters) == 0:
         raise ValueError(f"alpha must be a vector, got the shape {parameters.shape}.")
     checked_sizes(parameters, "alpha")
-    least = checked_number(floor, "floor")
-    if not 0 <= least <= (1 + 1e-12) / len(parameters):
+    number = checked_number(floor, "floor")
+    # A floor of 1/n may have been rounded.
+    if not 0 <= number <= (1 + 1e-12) / len(parameters):
         raise ValueError(f"floor must be in [0, 1/{len(parameters)}], got {floor}.")
-    if least == 0 and np.any(parameters <= 0):
+    if number == 0 and np.any(parameters <= 0):
         raise ValueError(
             "With a floor of 0 every alpha must be positive, or the density has no integral: "
             "raise the floor."
         )
-    return parameters, least
+    return parameters, number
 
 
-_OF_FUNCTIONS = {  # what functions take that do not describe it
+# Parameters of functions that do not describe them.
+_OF_FUNCTIONS = {
     "alpha": """alpha : array_like of shape (n,)
     Parameters, any real numbers up to 1e300 in absolute value (1e4 for n > 3 with a floor).""",
     "floor": """floor : float

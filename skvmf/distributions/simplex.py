@@ -14,11 +14,13 @@ from scipy.special import xlogy
 
 from .._kernels import entmax as entmax_kernels
 from .._kernels import simplex as softmax_kernels
+from .._typing import Array, Values
 from ._arguments import checked_array, checked_positive
 
 __all__ = ["entmax", "fenchel_young_loss", "fenchel_young_posterior", "tsallis_negentropy"]
 
-from .._typing import Array, Values
+# A limit that is not reached: Newton's method, for alpha < 1, takes a few steps.
+_MAX_ITER = 100
 
 
 def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
@@ -147,7 +149,8 @@ def fenchel_young_loss(
     1.0 [ 1. -1.]
     """
     alpha = checked_positive(alpha, "alpha")
-    scores, target = checked_array(scores, "scores"), checked_array(target, "target")
+    scores = checked_array(scores, "scores")
+    target = checked_array(target, "target")
     rows, shape = _rows(scores, axis, "scores")
     try:
         target = np.broadcast_to(target, np.atleast_1d(scores).shape)
@@ -156,18 +159,22 @@ def fenchel_young_loss(
             f"target, of shape {target.shape}, does not broadcast to scores of shape "
             f"{scores.shape}."
         ) from error
-    wanted, _ = _rows(target, axis, "target")
-    _check_probabilities(wanted, "target")
+    y, _ = _rows(target, axis, "target")
+    _check_probabilities(y, "target")
+
     p = _entmax_rows(rows, alpha)
-    halves = 0.5 * rows.astype(np.float64)  # their differences are finite
-    with np.errstate(invalid="ignore", over="ignore"):  # 0 times -inf is 0
+    # Scores are halved, so that their differences are finite.
+    halves = 0.5 * rows.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
         gaps = halves - halves.max(axis=1, keepdims=True)
-        gain = 2 * np.where(p != wanted, (p - wanted) * gaps, 0.0).sum(axis=1)
-    loss = gain - _negentropy_rows(p, alpha) + _negentropy_rows(wanted, alpha)
+        # Where p = y there is nothing, also of an infinite gap.
+        gain = 2 * np.where(p != y, (p - y) * gaps, 0.0).sum(axis=1)
+    loss = gain - _negentropy_rows(p, alpha) + _negentropy_rows(y, alpha)
+    # By rounding it may be below 0.
     loss = np.maximum(loss, 0.0).reshape(shape[:-1])[()]
     if not return_gradient:
         return loss
-    return loss, _restored((p - wanted).astype(rows.dtype), shape, axis)
+    return loss, _restored((p - y).astype(rows.dtype), shape, axis)
 
 
 def fenchel_young_posterior(
@@ -212,7 +219,8 @@ def fenchel_young_posterior(
     """
     alpha = checked_positive(alpha, "alpha")
     temperature = checked_positive(temperature, "temperature")
-    values, prior = checked_array(losses, "losses"), checked_array(weights, "weights")
+    values = checked_array(losses, "losses")
+    prior = checked_array(weights, "weights")
     if values.ndim == 0 or prior.shape != values.shape[-1:]:
         raise ValueError(
             f"weights must have one entry for each column of losses: their shapes are "
@@ -228,25 +236,37 @@ def fenchel_young_posterior(
 
 
 def _entmax_rows(rows: Array, alpha: float) -> Array:
-    n, K = rows.shape
+    """Return entmax of rows (n, K) for any alpha, or raise a ValueError if one has none."""
     if alpha < 1:
         p, valid = _entmax_below_one(rows, alpha - 1)
-    elif alpha > 1:
-        p, thresholds = np.zeros(rows.shape, rows.dtype), np.empty(n)  # zeros_like writes them
+    elif alpha == 1:
+        p, valid = _softmax(rows)
+    else:
+        # `zeros_like` would write the zeros, which memory of `zeros` has at no cost.
+        p = np.zeros(rows.shape, rows.dtype)
+        thresholds = np.empty(len(rows))
         entmax_kernels.entmax(rows, alpha, p, thresholds)
         valid = thresholds >= 0
-    else:
-        p, values, ones = rows.copy(), np.empty(n), np.ones(n)
-        slopes, offsets = np.ones(n, dtype=rows.dtype), np.zeros(K, dtype=rows.dtype)
-        work = softmax_kernels.work_space(p)
-        softmax_kernels.softmax_rows(p, slopes, offsets, ones, ones, np.zeros(K), values, work)
-        valid = (values > -np.inf) & (rows < np.inf).all(axis=1)
     if not valid.all():
         raise ValueError(
             "scores hold nan, +inf, or nothing but -inf along the axis; the first such slice is "
             f"number {valid.argmin()}."
         )
     return p
+
+
+def _softmax(rows: Array) -> tuple[Array, Array]:
+    """Return softmax of rows (n, K), and which rows have one."""
+    n, K = rows.shape
+    p = rows.copy()
+    slopes = np.ones(n, dtype=rows.dtype)
+    offsets = np.zeros(K, dtype=rows.dtype)
+    ones = np.ones(n)
+    counts = np.zeros(K)
+    values = np.empty(n)
+    work = softmax_kernels.work_space(p)
+    softmax_kernels.softmax_rows(p, slopes, offsets, ones, ones, counts, values, work)
+    return p, (values > -np.inf) & (rows < np.inf).all(axis=1)
 
 
 def _entmax_below_one(rows: Array, c: float) -> tuple[Array, Array]:
@@ -256,14 +276,17 @@ def _entmax_below_one(rows: Array, c: float) -> tuple[Array, Array]:
     """
     tops = rows.max(axis=1, initial=-np.inf)
     valid = np.isfinite(tops) & ~np.isnan(rows).any(axis=1)
+    # Gaps of the largest floats may overflow: an infinite gap has probability 0, as -inf has.
     with np.errstate(over="ignore"):
         y = np.where(valid[:, np.newaxis], rows.astype(np.float64), 0.0)
         y -= y.max(axis=1, keepdims=True)
+
     T = np.zeros(len(y))
-    for _ in range(100):
+    for _ in range(_MAX_ITER):
         b = c * (y - T[:, np.newaxis])
         p = np.exp(np.log1p(b) / c)
-        total, slope = p.sum(axis=1), (p / (1 + b)).sum(axis=1)
+        total = p.sum(axis=1)
+        slope = (p / (1 + b)).sum(axis=1)
         step = -total * np.expm1(-c * np.log(total)) / (c * slope)
         T += step
         if not np.any(step > 1e-15 * np.maximum(T, 1)):
@@ -277,7 +300,8 @@ def _negentropy_rows(rows: Array, alpha: float) -> Array:
     if alpha == 1:
         terms = xlogy(p, p)
     else:
-        terms = p * np.expm1(xlogy(alpha - 1, np.where(p > 0, p, 1.0))) / (alpha * (alpha - 1))
+        powers = np.expm1(xlogy(alpha - 1, np.where(p > 0, p, 1.0)))
+        terms = p * powers / (alpha * (alpha - 1))
     return np.asarray(np.sum(terms, axis=1))
 
 
@@ -296,7 +320,9 @@ def _rows(x: Array, axis: int, name: str) -> tuple[Array, tuple[int, ...]]:
 
 
 def _check_probabilities(rows: Array, name: str) -> None:
-    if not np.all(rows >= 0) or not np.all(np.abs(rows.sum(axis=1, dtype=np.float64) - 1) <= 1e-6):
+    """Raise a ValueError unless rows are probabilities, to single precision."""
+    sums = rows.sum(axis=1, dtype=np.float64)
+    if not np.all(rows >= 0) or not np.all(np.abs(sums - 1) <= 1e-6):
         raise ValueError(f"{name} must hold probabilities: not negative, with sums of 1.")
 
 

@@ -17,7 +17,11 @@ from ._maps import (
     negentropy,
 )
 
-_UNIT_TOLERANCE = 1e-5  # of a squared length: float32 rows pass
+# Of a squared length: float32 rows pass.
+_UNIT_TOLERANCE = 1e-5
+
+# A Gauss-Legendre rule for the second derivative between two close mean resultant lengths.
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 def logpdf(
@@ -86,8 +90,9 @@ def entropy(kappa: ArrayLike, dim: ArrayLike) -> Values:
     >>> print(round(entropy(0.0, 3), 6))  # log(4 pi)
     2.531024
     """
-    rest = np.asarray(kappa) * mean_resultant_length(kappa, dim, complement=True)
-    return log_sphere_area(dim) - (log_partition_deficit(kappa, dim) - rest)
+    # psi(r) is (kappa - Phi(kappa)) - kappa (1 - r), without the difference of large numbers.
+    gap = np.asarray(kappa) * mean_resultant_length(kappa, dim, complement=True)
+    return log_sphere_area(dim) - (log_partition_deficit(kappa, dim) - gap)
 
 
 def variance_eigenvalues(
@@ -114,8 +119,9 @@ def variance_eigenvalues(
     """
     along = 1.0 / negentropy(r, dim, order=2, complement=complement)
     lengths = np.asarray(r, dtype=np.float64)
-    rest = 1 - lengths if complement is None else np.asarray(complement, dtype=np.float64)
-    return along, (rest * (1 + lengths) - along) / (np.asarray(dim) - 1.0)
+    q = 1 - lengths if complement is None else np.asarray(complement, dtype=np.float64)
+    across = (q * (1 + lengths) - along) / (np.asarray(dim) - 1.0)
+    return along, across
 
 
 def variance_function(mean: ArrayLike) -> Array:
@@ -180,9 +186,6 @@ def unit_rows(x: ArrayLike, name: str) -> Array:
     if not np.all(np.abs(squares - 1) < _UNIT_TOLERANCE):
         raise ValueError(f"{name} must be finite and of unit length: scale each row by its norm.")
     return np.asarray(rows / np.sqrt(squares)[..., np.newaxis])
-
-
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 def mean_negentropy(mean: ArrayLike) -> Values:
@@ -268,8 +271,8 @@ def negentropy_hessian_product(mean: ArrayLike, vector: ArrayLike) -> Array:
             f"not shape {vectors.shape}."
         )
     inner = np.einsum("...i,...i->...", direction, vectors)[..., np.newaxis] * direction
-    rest = vectors - inner
-    return np.asarray(along[..., np.newaxis] * inner + across[..., np.newaxis] * rest)
+    outer = vectors - inner
+    return np.asarray(along[..., np.newaxis] * inner + across[..., np.newaxis] * outer)
 
 
 def kl_divergence(mean: ArrayLike, other: ArrayLike) -> Values:
@@ -297,16 +300,21 @@ def kl_divergence(mean: ArrayLike, other: ArrayLike) -> Values:
     n, s = split(other)
     if m.shape[-1] != n.shape[-1]:
         raise ValueError(f"mean has {m.shape[-1]} coordinates, other has {n.shape[-1]}.")
-    gap = m - n  # the divergence of psi from r to s, plus psi'(s) r ||m - n||^2 / 2
-    turn = 0.5 * np.einsum("...i,...i->...", gap, gap)
-    d, (r, s) = m.shape[-1], np.broadcast_arrays(r, s)
+    d = m.shape[-1]
+    r, s = np.broadcast_arrays(r, s)
     kappa = concentration(s, d)
-    close = np.abs(r - s) <= 0.1 * (1 - np.maximum(r, s))
+
+    # The divergence of psi from r to s, by its remainder of second order if they are close.
     far = negentropy(r, d) - negentropy(s, d) - kappa * (r - s)
     fractions = 0.5 * (1 + _NODES)
     t = s[..., np.newaxis] + (r - s)[..., np.newaxis] * fractions
     curvature = negentropy(t, d, order=2) @ (0.5 * _NODE_WEIGHTS * (1 - fractions))
-    return np.where(close, (r - s) ** 2 * curvature, far)[()] + kappa * r * turn
+    close = np.abs(r - s) <= 0.1 * (1 - np.maximum(r, s))
+    radial = np.where(close, (r - s) ** 2 * curvature, far)[()]
+
+    # The other part comes from the angle between both directions.
+    gap = m - n
+    return radial + kappa * r * (0.5 * np.einsum("...i,...i->...", gap, gap))
 
 
 def _hessian_eigenvalues(mean: ArrayLike) -> tuple[Array, Array, Array]:
@@ -368,11 +376,13 @@ def rvs(
     rng = checked_generator(random_state)
     gaps = np.empty(int(np.prod(shape, dtype=np.int64)))
     sampling.one_minus_cosines(rng, float(kappas), len(direction), gaps)
-    across = rng.standard_normal((len(gaps), len(direction)))
-    across -= np.outer(across @ direction, direction)
-    across *= (np.sqrt(gaps * (2 - gaps)) / np.linalg.norm(across, axis=1))[:, np.newaxis]
-    across += np.outer(1 - gaps, direction)
-    return across.reshape(*shape, len(direction))
+
+    # A direction across the mean, uniform as a normal vector's is, as long as the sine.
+    points = rng.standard_normal((len(gaps), len(direction)))
+    points -= np.outer(points @ direction, direction)
+    points *= (np.sqrt(gaps * (2 - gaps)) / np.linalg.norm(points, axis=1))[:, np.newaxis]
+    points += np.outer(1 - gaps, direction)
+    return points.reshape(*shape, len(direction))
 
 
 def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, float]:
@@ -415,13 +425,18 @@ def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, fl
         raise ValueError(f"sample_weight must have shape ({len(points)},), not {weights.shape}.")
     if not (weights.min() >= 0 and 0 < weights.max() < np.inf):
         raise ValueError("sample_weight must be finite, at least 0 and not all 0.")
+    # By the largest first: the sum may overflow.
     weights = weights / weights.max()
     weights = weights / weights.sum()
-    total = weights @ points
-    r = float(np.linalg.norm(total))
-    mu = total / r if r > 0 else np.eye(1, points.shape[1])[0]
-    gap = points - mu
-    q = float(0.5 * weights @ np.einsum("ij,ij->i", gap, gap)) if r > 0.5 else 1 - r
+
+    mean = weights @ points
+    r = float(np.linalg.norm(mean))
+    mu = mean / r if r > 0 else np.eye(1, points.shape[1])[0]
+    # 1 - r has more digits as a sum than as a difference if r is large.
+    q = 1 - r
+    if r > 0.5:
+        gap = points - mu
+        q = float(0.5 * weights @ np.einsum("ij,ij->i", gap, gap))
     if q <= np.finfo(np.float64).eps ** 2:
         raise ValueError(
             "All points with positive weight are the same: the likelihood grows without bound "

@@ -27,9 +27,14 @@ from ..._kernels import vonmises_fisher as exact
 from ..._kernels.vonmises_fisher import MIN_EXPANDED, MIN_EXPANDED_INVERSE, expansions
 from ..._typing import Array, Values
 
-_MAX_ARGUMENT = 1e150  # its square is still finite
-_MAX_DIM = 10**15  # floats tell integers apart up to ten times as much
-_ROUNDING = 1e-12  # what the limits give way, for values that were computed
+# The largest concentration: its square is still finite.
+_MAX_ARGUMENT = 1e150
+
+# Floats tell integers apart up to ten times as much.
+_MAX_DIM = 10**15
+
+# What limits give way, for values that were computed.
+_ROUNDING = 1e-12
 
 
 def by_dimension(evaluate: Callable[..., None], dim: ArrayLike, *arguments: Array) -> Values:
@@ -41,10 +46,11 @@ def by_dimension(evaluate: Callable[..., None], dim: ArrayLike, *arguments: Arra
     if dims.ndim == 0:
         evaluate(int(dims), out.reshape(-1), *flat)
         return out[()]
-    every = np.broadcast_to(dims, shape).reshape(-1)
-    order = np.argsort(every, kind="stable")
-    distinct, starts = np.unique(every[order], return_index=True)
-    for d, rows in zip(distinct, np.split(order, starts[1:]), strict=False):  # none: one empty
+    all_dims = np.broadcast_to(dims, shape).reshape(-1)
+    order = np.argsort(all_dims, kind="stable")
+    distinct, starts = np.unique(all_dims[order], return_index=True)
+    # Not strict: of no entries there is still one part, an empty one.
+    for d, rows in zip(distinct, np.split(order, starts[1:]), strict=False):
         part = np.empty(len(rows))
         evaluate(int(d), part, *(x[rows] for x in flat))
         out.reshape(-1)[rows] = part
@@ -56,12 +62,14 @@ def _flat(values: Array, shape: tuple[int, ...]) -> Array:
     if values.shape != shape:
         values = np.broadcast_to(values, shape)
     flat = np.require(values, np.float64, ["C", "A", "E"])
-    if not (flat.flags.owndata and flat.flags.writeable):  # NumPy 1 warns if asked of lent ones
+    # Ownership first: NumPy 1 warns if one asks of broadcast arrays whether they are writeable.
+    if not (flat.flags.owndata and flat.flags.writeable):
         flat = flat.copy()
     return flat.reshape(-1)
 
 
 def checked_dims(dim: ArrayLike) -> Array:
+    """Return dimensions as int64; raise a ValueError unless all are integers in range."""
     dims = np.asarray(dim)
     if dims.dtype.kind in "iu":
         whole = dims.astype(np.int64, copy=False)
@@ -77,6 +85,7 @@ def checked_dims(dim: ArrayLike) -> Array:
 
 
 def checked_kappa(kappa: ArrayLike) -> Array:
+    """Return concentrations as float64, or raise a ValueError if they are out of range."""
     values = np.asarray(kappa, dtype=np.float64)
     if values.size and not (values.min() >= 0 and values.max() <= _MAX_ARGUMENT * (1 + _ROUNDING)):
         raise ValueError(
@@ -90,7 +99,8 @@ def checked_lengths(
     r: ArrayLike, complement: ArrayLike | None, dim: ArrayLike
 ) -> tuple[Array, ...]:
     """Return (r,) or (r, 1 - r) after checking that they are in range and fit together."""
-    least = 0.5 * (checked_dims(dim) - 1.0) / _MAX_ARGUMENT  # kappa is (d - 1)/(2 (1 - r)) there
+    # As r tends to 1, kappa is (d - 1)/(2 (1 - r)).
+    min_complement = 0.5 * (checked_dims(dim) - 1.0) / _MAX_ARGUMENT
     lengths = np.asarray(r, dtype=np.float64)
     if lengths.size == 0:
         return (lengths,)
@@ -102,8 +112,8 @@ def checked_lengths(
                 f"its values are within [{low}, {high}]."
             )
         return (lengths,)
-    rest = np.asarray(complement, dtype=np.float64)
-    q_low, q_high = rest.min(), rest.max()
+    complements = np.asarray(complement, dtype=np.float64)
+    q_low, q_high = complements.min(), complements.max()
     if not (low >= 0 and high <= 1 and q_low > 0 and q_high <= 1):
         raise ValueError(
             "r must be at least 0 and less than 1 and its complement 1 - r above 0; they are "
@@ -114,12 +124,12 @@ def checked_lengths(
             f"complement must be 1 - r: r is within [{low}, {high}], "
             f"complement within [{q_low}, {q_high}]."
         )
-    if np.any(rest < least * (1 - _ROUNDING)):
+    if np.any(complements < min_complement * (1 - _ROUNDING)):
         raise ValueError(
             "complement, 1 - r, must be at least (dim - 1)/2 * 1e-150, that of a concentration of "
             f"1e150; its values are within [{q_low}, {q_high}]."
         )
-    return lengths, rest
+    return lengths, complements
 
 
 def log_sphere_area(dim: ArrayLike) -> Values:
@@ -217,17 +227,23 @@ def log_affinities(directions: Array, concentrations: Array, i: int, others: Arr
     Phi(R) - (Phi(kappa_i) + Phi(kappa_j)) / 2 for half the length R of the sum of the natural
     parameters, in a form without cancellation (derived here).
     """
-    own, kappa, dim = concentrations[i], concentrations[others], directions.shape[1]
-    sums = kappa + own
-    squared_gaps = kappa * own * ((directions[others] - directions[i]) ** 2).sum(axis=1)
+    dim = directions.shape[1]
+    kappa_i = concentrations[i]
+    kappa_j = concentrations[others]
+    sums = kappa_j + kappa_i
+    squared_gaps = kappa_j * kappa_i * ((directions[others] - directions[i]) ** 2).sum(axis=1)
     R = np.sqrt(np.maximum(sums**2 - squared_gaps, 0)) / 2
-    peaks = log_partition_deficit(kappa, dim) + log_partition_deficit(own, dim)
-    totals = np.maximum(2 * R + sums, np.finfo(np.float64).tiny)
+    # Phi is kappa less its deficit, and R less half the sum of both kappas is
+    # -squared_gaps / (2 (2 R + sums)).
+    peaks = log_partition_deficit(kappa_j, dim) + log_partition_deficit(kappa_i, dim)
     deficits = peaks / 2 - log_partition_deficit(R, dim)
+    # Not zero, if both kappas are.
+    totals = np.maximum(2 * R + sums, np.finfo(np.float64).tiny)
     return np.minimum(deficits - 0.5 * squared_gaps / totals, 0)
 
 
-_N_NODES = 15  # of interpolation in a cell
+# Nodes of interpolation in a cell: fifteen powers reach the last digit.
+_N_NODES = 15
 _NODES = 0.5 - 0.5 * np.cos(np.pi * (np.arange(_N_NODES) + 0.5) / _N_NODES)
 
 
@@ -240,46 +256,62 @@ def inverse_cells(dim: int) -> np.ndarray:
     a = 0.5 * (dim - 1)
     if a >= MIN_EXPANDED:
         return np.empty((2, 0, _N_NODES + 1))
-    octaves = 2.0 ** np.arange(7)[:, np.newaxis]  # y < MIN_EXPANDED_INVERSE/(2a), at most 90
-    starts, lengths = (octaves * [1, 1.25, 1.5, 1.75]).ravel(), np.repeat(0.25 * octaves, 4)
-    n_cells = np.count_nonzero(starts <= MIN_EXPANDED_INVERSE / (2 * a) * (1 + 1e-12))
-    starts, lengths = starts[:n_cells, np.newaxis], lengths[:n_cells, np.newaxis]
+    # y is below MIN_EXPANDED_INVERSE/(2a), at most 90, and the largest cell may start there.
+    octaves = 2.0 ** np.arange(7)[:, np.newaxis]
+    starts = (octaves * [1, 1.25, 1.5, 1.75]).ravel()
+    lengths = np.repeat(0.25 * octaves, 4)
+    n_cells = np.count_nonzero(starts <= MIN_EXPANDED_INVERSE / (2 * a) * (1 + _ROUNDING))
+    starts = starts[:n_cells, np.newaxis]
+    lengths = lengths[:n_cells, np.newaxis]
+
+    # Interpolate g and the integrand in relative positions, which are near the nodes of Chebyshev:
+    # nothing is magnified.
     y, g = _samples(dim, starts + lengths * _NODES)
-    both = np.stack([g, a * (g - 0.5 / a) / (y * (y + 1))], axis=2)
+    values = np.stack([g, a * (g - 0.5 / a) / (y * (y + 1))], axis=2)
     powers = np.arange(_N_NODES)
-    places = (y - starts) / lengths  # near the nodes of Chebyshev, where nothing is magnified
-    terms = np.linalg.solve(places[:, :, np.newaxis] ** powers, both)
-    excess, integral = terms[:, :, 0], terms[:, :, 1] * lengths / (powers + 1)
+    positions = (y - starts) / lengths
+    terms = np.linalg.solve(positions[:, :, np.newaxis] ** powers, values)
+
     cells = np.zeros((2, n_cells, _N_NODES + 1))
-    cells[0, :, :-1] = excess / lengths**powers
+    cells[0, :, :-1] = terms[:, :, 0] / lengths**powers
+    integral = terms[:, :, 1] * lengths / (powers + 1)
     cells[1, :, 1:] = integral / lengths ** (powers + 1)
+    # A cell's integral starts with those of all cells before it.
     cells[1, 1:, 0] = np.cumsum(integral.sum(axis=1))[:-1]
-    cells[1, 0, 1] = 0.0  # beside y = 1 the integral is of second order
+    # Beside y = 1 the integral is of second order.
+    cells[1, 0, 1] = 0.0
     return cells
 
 
 def _samples(dim: int, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return points y near those given, and g there, from the concentration at them."""
-    a, gap = 0.5 * (dim - 1), expansions(dim).gap
-    g = np.full_like(near, 0.5 / a)  # as at both ends
+    a = 0.5 * (dim - 1)
+    gap = expansions(dim).gap
+    # The value at both ends.
+    g = np.full_like(near, 0.5 / a)
     r, q = np.empty((2, near.size))
-    for _ in range(3):  # after one the nodes for d = 2 miss by a fifth of a cell, after two by .003
+    # After one round the points for d = 2 miss by a fifth of a cell, after two by 0.003.
+    for _ in range(3):
         kappa = (a * np.sqrt((near - 1) * (near + 1)) * (1 + g / near)).ravel()
         exact.mean_resultant_length(kappa, dim, gap, False, r)
         exact.mean_resultant_length(kappa, dim, gap, True, q)
         vee = q * (1 + r)
         y = (1 + r * r) / vee
-        g = (y / (vee / _slope(kappa, 0.5 * dim) - 1)).reshape(near.shape)  # as psi'' = 1/A'
+        # From psi'' = 1/A', whose digits are all good.
+        g = (y / (vee / _slope(kappa, 0.5 * dim) - 1)).reshape(near.shape)
     return y.reshape(near.shape), g
 
 
 def _slope(kappa: np.ndarray, n: float) -> np.ndarray:
     """Return A'(kappa): series of positive terms, for it and for the square of 0F1(; n; z)."""
     z = 0.25 * kappa * kappa
-    term, power = np.full_like(z, 0.5 / n), np.ones_like(z)
-    above, below = term.copy(), power.copy()
+    term = np.full_like(z, 0.5 / n)
+    power = np.ones_like(z)
+    above = term.copy()
+    below = power.copy()
     k = 0.0
-    while np.any(term > 1e-17 * above):  # each is less than half the last once k^2 > 8 z
+    # Each term is less than half the last once k^2 > 8 z.
+    while np.any(term > 1e-17 * above):
         power = power * z / ((k + 1) * (n + k))
         below += power
         term = term * z * (2 * n - 1 + 2 * k) * (2 * n + 2 * k)
@@ -291,7 +323,10 @@ def _slope(kappa: np.ndarray, n: float) -> np.ndarray:
 
 Method: TypeAlias = Literal["exact", "ode", "rational", "refined", "banerjee", "newton"]
 
-_NONE_GIVEN = np.empty(0)
+# An empty complement tells kernels to compute 1 - r.
+_NOT_GIVEN = np.empty(0)
+
+# The local error relative to psi' and psi, which leaves what `negentropy` promises.
 _ODE_TOLERANCE = 1e-12
 
 
@@ -383,12 +418,12 @@ def negentropy(
     return by_dimension(partial(_ROUTES[method], order=order), dim, *lengths)
 
 
-def _exact(d: int, out: Array, r: Array, q: Array = _NONE_GIVEN, *, order: int) -> None:
+def _exact(d: int, out: Array, r: Array, q: Array = _NOT_GIVEN, *, order: int) -> None:
     table = expansions(d)
     exact.negentropy(r, q, d, table.excess, table.inverse_tail, inverse_cells(d), order, out)
 
 
-def _ode(d: int, out: Array, r: Array, q: Array = _NONE_GIVEN, *, order: int) -> None:
+def _ode(d: int, out: Array, r: Array, q: Array = _NOT_GIVEN, *, order: int) -> None:
     series, checkpoints = _trajectory(d)
     routes.ode(r, q, d, series, checkpoints, order, out)
 
@@ -398,18 +433,19 @@ def _trajectory(d: int) -> tuple[Array, Array]:
     """Solve the ODE once for a dimension; later calls start at its checkpoints."""
     series = np.empty(8)
     routes.start_series(d, series)
-    checkpoints = np.empty((4000, 3))  # d = 2 takes most, 1657
+    # d = 2 takes most, 1657.
+    checkpoints = np.empty((4000, 3))
     n_checkpoints = routes.solve(d, series, _ODE_TOLERANCE, checkpoints)
     assert n_checkpoints > 0
     return series, checkpoints[:n_checkpoints].copy()
 
 
-def _newton(d: int, out: Array, r: Array, q: Array = _NONE_GIVEN, *, order: int) -> None:
+def _newton(d: int, out: Array, r: Array, q: Array = _NOT_GIVEN, *, order: int) -> None:
     routes.newton(r, q, d, order, out)
 
 
 def _closed_form(
-    d: int, out: Array, r: Array, q: Array = _NONE_GIVEN, *, order: int, refinement: int
+    d: int, out: Array, r: Array, q: Array = _NOT_GIVEN, *, order: int, refinement: int
 ) -> None:
     routes.closed_form(r, q, d, refinement, order, out)
 
@@ -426,7 +462,8 @@ _ROUTES: dict[str, Callable[..., None]] = {
 
 def _legendre(dim: ArrayLike, r: Array, q: Array | None = None) -> Values:
     """Return kappa r - Phi(kappa) in the form that does not cancel, kappa by root finding."""
-    q = 1 - r if q is None else q
+    if q is None:
+        q = 1 - r
     kappa = concentration(r, dim, complement=q, method="newton")
     near = log_partition_deficit(kappa, dim) - kappa * q
     return np.where(r > 0.5, near, kappa * r - log_partition(kappa, dim))[()]
