@@ -56,13 +56,13 @@ def checked_mixture(
         mixture = mixture.estimator
     if mixture is None:
         mixture = VonMisesFisherMixture(N_COMPONENTS)
-    if isinstance(mixture, type) or not hasattr(mixture, "__gradient_names__"):
+    if isinstance(mixture, type) or not hasattr(mixture, "_skvmf_gradient_names"):
         raise ValueError(
             "mixture should be one of skvmf's mixtures, or one of them fitted in a "
             f"FrozenEstimator, or None, got {mixture!r}. To use parameters of another library, "
             "build a mixture with from_parameters."
         )
-    names = mixture.__vector_model__().names if frozen else mixture.__gradient_names__()
+    names = mixture._skvmf_vector_model().names if frozen else mixture._skvmf_gradient_names()
     check_kinds(kinds, names)
     return mixture
 
@@ -414,7 +414,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
     def _encoder(self) -> Encoder:
         self._check_ready()
-        model = self.mixture_.__vector_model__()
+        model = self.mixture_._skvmf_vector_model()
         check_kinds(self.gradients, model.names)
         tangent, kinds = self.geometry == "tangent", tuple(self.gradients)
         return Encoder(model, tangent, kinds, self.normalization, float(self.power), self.norm)

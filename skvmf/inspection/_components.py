@@ -46,7 +46,7 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> FittedMixture:
         return _from_parameters(*mixture)
     check_is_fitted(mixture)
     if isinstance(mixture, VonMisesFisherMixture):
-        return mixture.__vector_model__().fitted
+        return mixture._skvmf_vector_model().fitted
     covariances = ellipses(mixture)
     if covariances is None:
         raise ValueError(
@@ -57,7 +57,7 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> FittedMixture:
     components = family.components(mixture.means_, covariances)
     weights, background = mixture.weights_, NO_BACKGROUND
     if isinstance(mixture, BaseMixture):
-        fitted = mixture.__vector_model__().fitted
+        fitted = mixture._skvmf_vector_model().fitted
         weights, background = fitted.params.weights, fitted.background
     return FittedMixture(Mixture.plain(family, background), Params.first(weights, components))
 
@@ -73,7 +73,7 @@ def _from_parameters(
     elif np.ndim(covariances) == d == 1:
         covariances = np.reshape(covariances, (-1, 1, 1))
     mixture = SparseGaussianMixture.from_parameters(weights, means, covariances)
-    return mixture.__vector_model__().fitted
+    return mixture._skvmf_vector_model().fitted
 
 
 def select(fitted: FittedMixture, index: Array) -> FittedMixture:

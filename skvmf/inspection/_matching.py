@@ -145,7 +145,7 @@ def renumber_components(
     """
     refuse_others(mixture)
     matched = match_components(reference, mixture, min_overlap=min_overlap)
-    return mixture.__renumbered__(np.append(matched.indices, matched.new))
+    return mixture._skvmf_renumbered(np.append(matched.indices, matched.new))
 
 
 def refuse_others(mixture: object) -> None:

@@ -333,7 +333,7 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
                     f"n_samples = {n_rows}: lower it."
                 )
             first.fit(seen, sample_weight=weights)
-            path = first.__merge_path__(seen, weights)
+            path = first._skvmf_merge_path(seen, weights)
             steps = self._walk(path, first, held_out)
             self._choose(steps)
             best = steps[self.best_index_]
@@ -342,12 +342,13 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
             self.leaf_weights_ = np.array(first.weights_)
             leaf_labels = first.labels_ if held_out is None else first.predict(X)
             self.leaf_labels_ = np.asarray(leaf_labels)
-            self._first = first.__with_fit__(first.__vector_model__().fitted)  # without labels
+            # Only what predictions need: neither labels nor statistics.
+            self._first = first._skvmf_with_fit(first._skvmf_vector_model().fitted)
             self.n_features_in_ = first.n_features_in_
             if hasattr(first, "feature_names_in_"):
                 self.feature_names_in_ = first.feature_names_in_
             if self.refit:
-                refined = first.__with_fit__(best.fitted)
+                refined = first._skvmf_with_fit(best.fitted)
                 refined.warm_start, refined.checkpoint = True, None  # the first fit has that file
                 refined.fit(X, sample_weight=sample_weight)
                 refined.warm_start = first.warm_start
@@ -440,7 +441,7 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
             measures = path.measures()
             if held_out is not None:
                 X, weights = held_out
-                mixture = first.__with_fit__(path.fitted)
+                mixture = first._skvmf_with_fit(path.fitted)
                 measures["held_out"] = -mixture.score(X, sample_weight=weights)
             steps.append(Step(path.fitted, path.nodes, measures))
             K = len(path.nodes)
