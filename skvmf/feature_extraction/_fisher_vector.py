@@ -318,6 +318,18 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_features) or list of array-like
             Counts, or arrays of vectors of shape (n_vectors, n_dims).
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
         """
         with all_or_nothing(self), limited_blas():
             frozen = isinstance(self.mixture, FrozenEstimator)

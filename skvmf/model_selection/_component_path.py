@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from functools import wraps
 from numbers import Integral, Real
 from time import perf_counter
-from typing import (
-    Any,
-    ClassVar,
-    Concatenate,
-    Literal,
-    NamedTuple,
-    ParamSpec,
-    Self,
-    TypeAlias,
-    TypeVar,
-    get_args,
-)
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -164,27 +152,11 @@ def fewer_components(K: int, least: int) -> list[int]:
     return numbers
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
 def _refitted(path: Any) -> bool:
-    """Return True if there is a best estimator, otherwise raise the reason."""
+    """Return True if there is a best mixture, otherwise raise the reason."""
     if not path.refit:
         raise AttributeError("With refit=False there is no best_estimator_: set refit=True.")
     return True
-
-
-def _of_best(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """Return a method of mixtures as one of a path: that of its best mixture."""
-
-    @wraps(method)
-    def of_best(path: Any, /, *args: P.args, **named: P.kwargs) -> R:
-        check_is_fitted(path)
-        result: R = getattr(path.best_estimator_, method.__name__)(*args, **named)
-        return result
-
-    return available_if(_refitted)(of_best)
 
 
 class ComponentPath(MetaEstimatorMixin, RowsEstimator):
@@ -318,7 +290,27 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
     @with_hints
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit a mixture of each number of components, and choose one."""
+        """Fit a mixture of each number of components, and choose one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
+        """
         first = first_mixture(self.estimator, int(self.min_components), int(self.max_components))
         refuse_no_rows(X)
         if isinstance(sample_weight, int | float | np.number):  # as in fits of mixtures
@@ -393,14 +385,105 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
     def fit_predict(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Array:
+        """Fit the mixture and return the most probable component of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Component labels, as `predict` returns them; -1 is the background.
+        """
         _refitted(self)
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    fit_predict.__doc__ = BaseMixture.fit_predict.__doc__
-    predict = _of_best(BaseMixture.predict)
-    predict_proba = _of_best(BaseMixture.predict_proba)
-    score_samples = _of_best(BaseMixture.score_samples)
-    score = _of_best(BaseMixture.score)
+    # Predictions are those of the best mixture.
+
+    @available_if(_refitted)
+    def predict(self, X: MatrixLike) -> Array:
+        """Return the most probable component of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Component labels; -1 is the background. A row without a direction (a row of zeros to a
+            mixture of directions) or without density under any component gets -1 with a background,
+            otherwise the component with the largest weight.
+        """
+        return self._best().predict(X)
+
+    @available_if(_refitted)
+    def predict_proba(self, X: MatrixLike) -> Array:
+        """Return the responsibilities of the components for each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        resp : ndarray of shape (n_samples, n_components)
+            Responsibilities, which depend on `entmax_alpha` and `temperature`. Rows sum to one, or
+            with a background to one minus its responsibility. Rows without a direction, or without
+            density under any component, get `weights_`, or 0 with a background.
+        """
+        return self._best().predict_proba(X)
+
+    @available_if(_refitted)
+    def score_samples(self, X: MatrixLike) -> Array:
+        """Return the log-density of the mixture at each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log-densities in the rows' dtype, at least its lowest number. They do not depend on
+            `entmax_alpha` and `temperature`.
+        """
+        return self._best().score_samples(X)
+
+    @available_if(_refitted)
+    def score(
+        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the weighted mean log-density of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
+        Returns
+        -------
+        log_likelihood : float
+            Mean log-density.
+        """
+        return self._best().score(X, sample_weight=sample_weight)
+
+    def _best(self) -> BaseMixture:
+        check_is_fitted(self)
+        return self.best_estimator_
 
     # The steps of a fit.
 

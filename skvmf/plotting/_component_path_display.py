@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import dendrogram
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Options
-from ._displays import Display, component_colour, get_axes
+from ._displays import component_colour, get_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ _LEAF, _LETTER, _WIDEST = 0.14, 0.06, 30.0  # inches of a leaf, of a letter, and
 
 
 @dataclass(eq=False, repr=False)
-class ComponentPathDisplay(Display):
+class ComponentPathDisplay:
     """A path as a curve of a criterion or as a dendrogram; create it with `from_estimator`.
 
     Parameters
@@ -95,6 +95,13 @@ class ComponentPathDisplay(Display):
             A fitted :class:`~skvmf.model_selection.ComponentPath`.
         criterion : str, default=None
             The key in `results_` to draw; None is the criterion of the choice.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : ComponentPathDisplay
+            The display, drawn.
 
         Raises
         ------
@@ -139,6 +146,11 @@ class ComponentPathDisplay(Display):
             Names of the chosen components in the dendrogram; None is their numbers.
         **kwargs : dict
             Arguments of ``Axes.plot`` for the criterion, of ``LineCollection`` for the tree.
+
+        Returns
+        -------
+        display : ComponentPathDisplay
+            The display, drawn.
 
         Raises
         ------

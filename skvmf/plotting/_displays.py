@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._docstrings import complete_docstring
 from .._kernels.rows import normalize_rows
 from .._sklearn import check_rows, num_samples
 from .._typing import Array, MatrixLike, Options
@@ -30,24 +29,6 @@ _ROUNDS = 500  # of pushing discs apart, at most
 _SMALLEST, _LARGEST = 7.0, 14.0  # letters of names on a map, in points
 _LINE = 16  # characters in a line of them
 _WIDEST = 30.0  # inches, up to which a figure grows for them
-
-
-class Display:
-    """What the descriptions of displays have in common."""
-
-    _of_self: ClassVar[dict[str, str]]
-    _of_methods: ClassVar[dict[str, str]] = {
-        "labels": """labels : array-like of shape (n_samples,), default=None
-    What colours the rows, as numbers or names; None is ``estimator.predict(X)``.""",
-        "ax": """ax : matplotlib Axes, default=None
-    Axes to draw on; None creates new ones.""",
-        "kwargs": """**kwargs : dict
-    Arguments of :meth:`plot`.""",
-    }
-
-    def __init_subclass__(cls) -> None:
-        cls._of_self = {"Returns": f"display : {cls.__name__}\n    The display, drawn."}
-        complete_docstring(cls)
 
 
 def get_axes(ax: Axes | None, projection: str | None = None) -> Axes:
@@ -159,7 +140,7 @@ def row_positions(resp: Array, places: Array, radii: Array) -> Array:
 
 
 @dataclass(eq=False, repr=False)
-class DirectionsDisplay(Display):
+class DirectionsDisplay:
     """Von Mises-Fisher components with rows: a circle, a sphere, or a map.
 
     For two features, each component's part of the density is drawn outside the circle. For three, a
@@ -237,8 +218,17 @@ class DirectionsDisplay(Display):
             A fitted mixture, or a path, of which its best mixture is drawn.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
             The rows; Dask arrays are read into memory.
+        labels : array-like of shape (n_samples,), default=None
+            What colours the rows, as numbers or names; None is ``estimator.predict(X)``.
         names : sequence of str, default=None
             Names of the components in order; None is their numbers.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : DirectionsDisplay
+            The display, drawn.
 
         Raises
         ------
@@ -284,6 +274,11 @@ class DirectionsDisplay(Display):
             figure that is large enough for all names.
         scatter_kwargs, text_kwargs : dict, default=None
             Arguments of ``Axes.scatter`` and of ``Axes.text``.
+
+        Returns
+        -------
+        display : DirectionsDisplay
+            The display, drawn.
         """
         d = self.mean_directions.shape[1]
         self._active = np.flatnonzero(self.weights > 0).tolist()
@@ -436,7 +431,7 @@ def _ring(direction: Array, cosine: float) -> Array:
 
 
 @dataclass(eq=False, repr=False)
-class MixtureDisplay(Display):
+class MixtureDisplay:
     """Gaussian or Student-t components as ellipses over rows; create it with `from_estimator`.
 
     Parameters
@@ -506,6 +501,15 @@ class MixtureDisplay(Display):
             memory.
         features : tuple of two int, default=(0, 1)
             The features to draw.
+        labels : array-like of shape (n_samples,), default=None
+            What colours the rows, as numbers or names; None is ``estimator.predict(X)``.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : MixtureDisplay
+            The display, drawn.
 
         Raises
         ------
@@ -548,10 +552,17 @@ class MixtureDisplay(Display):
 
         Parameters
         ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None creates new ones.
         n_std : float, default=2.0
             Half the axes of an ellipse, in standard deviations or roots of a scale matrix.
         scatter_kwargs, ellipse_kwargs : dict, default=None
             Arguments of ``Axes.scatter`` and of ``matplotlib.patches.Ellipse``.
+
+        Returns
+        -------
+        display : MixtureDisplay
+            The display, drawn.
         """
         ax = get_axes(ax)
         self.scatter_ = None

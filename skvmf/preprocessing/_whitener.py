@@ -76,9 +76,6 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):
     (100,)
     """
 
-    _of_methods: ClassVar[dict[str, str]] = {
-        "X": "X : array-like of shape (n_samples, n_features)\n    Rows of any length."
-    }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         "strength": [Interval(Real, 0, 1, closed="both")]
     }
@@ -88,7 +85,27 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Compute the mean and the principal axes of rows."""
+        """Compute the mean and the principal axes of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any length.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
+        """
         return self._learn(X, sample_weight, reset=True)
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -98,11 +115,35 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):
         """Update the mean and the principal axes with more rows.
 
         All batches together give what `fit` gives for all rows, up to rounding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any length.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
         """
         return self._learn(X, sample_weight, reset=not hasattr(self, "whitening_"))
 
     def transform(self, X: MatrixLike) -> Array:
         """Return rows scaled to unit length, centred and whitened.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any length.
 
         Returns
         -------
