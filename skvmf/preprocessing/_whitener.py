@@ -254,8 +254,8 @@ def _power(covariance: Array, power: float, rounding: float) -> Array:
     if power == 0:
         return np.eye(len(covariance))
     variances, axes = np.linalg.eigh(covariance)
-    # An axis of less variance is noise: of the rounding of the rows, or of the eigenvalues, which is
-    # relative to the largest one, but at least to the rounding of unit rows.
+    # An axis of less variance is noise: of the rounding of the rows, or of the eigenvalues, which
+    # is relative to the largest one, but at least to the rounding of unit rows.
     eps = np.finfo(np.float64).eps
     noise = max(rounding, max(variances.max(), eps) * len(variances) * eps)
     varies = variances > noise
