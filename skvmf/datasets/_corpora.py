@@ -261,11 +261,13 @@ def _read_lines(path: Path) -> Iterator[str]:
                 encoding = "utf-8-sig" if number == 1 else "utf-8"
                 yield line.decode(encoding).rstrip("\r\n") + "\n"
         except UnicodeDecodeError as error:
-            where = f"{path}, line {number}"
-            raise ValueError(f"{where}: the text should be UTF-8, but {error}.") from error
+            raise ValueError(
+                f"{path}, line {number}: the text should be UTF-8, but {error}."
+            ) from error
         except _GZIP_ERRORS as error:
-            where = f"{path}, line {number + 1}: the compressed file is"
-            raise ValueError(f"{where} damaged or cut off: {error}") from error
+            raise ValueError(
+                f"{path}, line {number + 1}: the compressed file is damaged or cut off: {error}"
+            ) from error
 
 
 def _docstrings(topic: str) -> Iterator[str]:
