@@ -85,14 +85,14 @@ def select(fitted: FittedMixture, index: Array) -> FittedMixture:
     components = fitted.params.components
     if is_directional(fitted):
         kappa = components.concentrations[index]
-        chosen = fitted.family.from_natural(components.directions.T[index], kappa)
+        selected = fitted.family.from_natural(components.directions.T[index], kappa)
     else:
-        chosen = fitted.family.components(components.means[index], components.covariances[index])
+        selected = fitted.family.components(components.means[index], components.covariances[index])
     background_weight = fitted.params.weights[fitted.n_components :]
     weights = np.append(fitted.weights[index], background_weight)
     # Without any weight, they stay zeros.
     weights = weights / (weights.sum() or 1.0)
-    return replace(fitted, params=Params.first(weights, chosen))
+    return replace(fitted, params=Params.first(weights, selected))
 
 
 def join(first: FittedMixture, second: FittedMixture) -> FittedMixture:

@@ -331,16 +331,16 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
             sample_weight = np.full(num_samples(X), sample_weight)
         X, sample_weight = indexable(X, sample_weight)
         with all_or_nothing(self), limited_blas():
-            seen, weights, held_out = self._split(X, sample_weight)
-            n_rows = num_samples(seen)
+            X_train, weights, held_out = self._split(X, sample_weight)
+            n_rows = num_samples(X_train)
             # The estimator refuses data without rows.
             if 0 < n_rows < self.max_components:
                 raise ValueError(
                     f"max_components={self.max_components} is more than the number of rows, "
                     f"n_samples = {n_rows}: lower it."
                 )
-            first.fit(seen, sample_weight=weights)
-            path = first._skvmf_merge_path(seen, weights)
+            first.fit(X_train, sample_weight=weights)
+            path = first._skvmf_merge_path(X_train, weights)
             steps = self._walk(path, first, held_out)
             self._choose(steps)
             best = steps[self.best_index_]
@@ -525,10 +525,10 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
             )
         size = 0.2 if fraction is None else float(fraction)
         _, drawn = train_test_split(with_weight, test_size=size, random_state=self.random_state)
-        seen = np.setdiff1d(all_rows, drawn)
+        train = np.setdiff1d(all_rows, drawn)
         drawn = np.sort(drawn)
         held_out = _taken(X, drawn), _taken(sample_weight, drawn)
-        return _taken(X, seen), _taken(sample_weight, seen), held_out
+        return _taken(X, train), _taken(sample_weight, train), held_out
 
     def _walk(self, path: MergePath, first: BaseMixture, held_out: Any) -> list[Step]:
         """Go down the path; return its steps by increasing number of components."""

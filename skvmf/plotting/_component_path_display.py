@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _GREY = 7
 _N_COLOURS = 10
 # Losses below, in nats of all rows, are all drawn alike: a logarithmic axis would give them most of
-# its length, and they are what rounding and EM's tolerance leave.
+# its length.
 _MIN_LOSS = 1.0
-# So many numbers have room below a figure side by side, and so many if they stand upright.
+# Numbers that have room below a figure of matplotlib's size side by side, and if they stand upright.
 _MAX_LEVEL_NUMBERS = 15
 _MAX_NUMBERS = 60
-# Inches of a leaf and of a letter, by which a new figure grows, and up to which it does.
+# Inches: of a leaf and of a letter, by which a new figure grows, and of the widest figure.
 _LEAF_WIDTH = 0.14
 _LETTER_WIDTH = 0.06
 _MAX_FIGURE_WIDTH = 30.0
@@ -224,24 +224,29 @@ class ComponentPathDisplay:
                 return f"{x:g}" if super().__call__(x, pos) else ""
 
         n_leaves = len(self.linkage) + 1
-        x, heights = _layout(self.linkage, self.n_samples or 1)
-        components = self._components_of_nodes()
-        x_of_leaves = x[:n_leaves]
-        components_of_leaves = components[:n_leaves]
-        colours = self._colours(x_of_leaves, components)
+        tree = self.linkage.copy()
+        tree[:, 2] = np.maximum(tree[:, 2], _MIN_LOSS) / (self.n_samples or 1)
+        # A logarithmic axis has no zero for the leaves to begin at.
+        floor = 0.5 * tree[:, 2].min()
+        # Asked for its colour, SciPy's layout returns the number of the node of each link.
+        layout = dendrogram(tree, no_plot=True, link_color_func=str)
+        links = np.argsort(np.array(layout["color_list"], dtype=int))
+        # SciPy puts leaves at 5, 15, 25, ...
+        x = (np.array(layout["icoord"])[links] - 5) / 10
+        heights = np.maximum(np.array(layout["dcoord"])[links], floor)
+        x_of_leaves = np.argsort(layout["leaves"])
 
-        segments = []
-        for node, (a, b) in enumerate(self.linkage[:, :2].astype(int), start=n_leaves):
-            top = heights[node]
-            segments.append([(x[a], heights[a]), (x[a], top), (x[b], top), (x[b], heights[b])])
+        components = self._components_of_nodes()
+        colours = self._colours(x_of_leaves, components)
         style: Options = {"colors": colours[n_leaves:], "linewidths": 1.0} | options
-        self.branches_ = self.ax_.add_collection(LineCollection(segments, **style))
+        segments = LineCollection(np.stack([x, heights], axis=2), **style)
+        self.branches_ = self.ax_.add_collection(segments)
 
         # In points: the largest dot is half as wide as a leaf, and at most 150 square points.
         largest = min(0.25 * (72 * self.figure_.get_figwidth() / n_leaves) ** 2, 150.0)
         areas = largest * self.leaf_weights / self.leaf_weights.max()
         style = {"c": colours[:n_leaves], "s": areas, "zorder": 3, "clip_on": False}
-        self.leaves_ = self.ax_.scatter(x_of_leaves, heights[:n_leaves], **style)
+        self.leaves_ = self.ax_.scatter(x_of_leaves, np.full(n_leaves, floor), **style)
 
         self.ax_.set_yscale("log")
         self.ax_.yaxis.set_major_formatter(PlainFormatter())
@@ -249,14 +254,13 @@ class ComponentPathDisplay:
         self.ax_.yaxis.set_minor_formatter(PlainFormatter(minor_thresholds=(2, 0.5)))
         unit = "" if self.n_samples is None else ", nats per row"
         self.ax_.set(ylabel=f"log-likelihood lost{unit}", xlim=(-1, n_leaves))
-        self.ax_.set_ylim(heights[0], 1.5 * heights.max())
-        self._name_components(x_of_leaves, components_of_leaves, names)
+        self.ax_.set_ylim(floor, 1.5 * heights.max())
+        self._name_components(x_of_leaves, components[:n_leaves], names)
 
     def _colours(self, x_of_leaves: Array, components: Array) -> list[str]:
         """Return the colour of each node: neighbours differ, and none is grey but what is above."""
-        K = len(self.best_nodes)
-        components_of_leaves = components[: len(x_of_leaves)]
-        leftmost = [x_of_leaves[components_of_leaves == k].min() for k in range(K)]
+        of_leaves = components[: len(x_of_leaves)]
+        leftmost = [x_of_leaves[of_leaves == k].min() for k in range(len(self.best_nodes))]
         rank = np.argsort(np.argsort(leftmost))
         # Grey is passed over in each round of the cycle.
         numbers = rank + (rank + _N_COLOURS - 1 - _GREY) // (_N_COLOURS - 1)
@@ -301,16 +305,3 @@ def _in_nats_per_row(name: str, values: Array, n_samples: float) -> tuple[Array,
     elif name != "held_out":
         return values, label
     return values - values.min(), f"{label}: nats per row above the best"
-
-
-def _layout(linkage: Array, n_samples: float) -> tuple[Array, Array]:
-    """Return the x and the height per row of each node, leaves first."""
-    leaves = dendrogram(linkage, no_plot=True)["leaves"]
-    x = np.empty(len(leaves) + len(linkage))
-    x[leaves] = np.arange(len(leaves))
-    for node, (a, b) in enumerate(linkage[:, :2].astype(int), start=len(leaves)):
-        x[node] = (x[a] + x[b]) / 2
-    merges = np.maximum(linkage[:, 2], _MIN_LOSS) / n_samples
-    # A logarithmic axis has no zero for the leaves to begin at.
-    heights = np.append(np.full(len(leaves), 0.5 * merges.min()), merges)
-    return x, heights
