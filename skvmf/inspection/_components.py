@@ -82,17 +82,12 @@ def _from_parameters(
 
 def select(fitted: FittedMixture, index: Array) -> FittedMixture:
     """Return some of the components, and the background, with weights that sum to one."""
-    components = fitted.params.components
-    if is_directional(fitted):
-        kappa = components.concentrations[index]
-        selected = fitted.family.from_natural(components.directions.T[index], kappa)
-    else:
-        selected = fitted.family.components(components.means[index], components.covariances[index])
+    components = fitted.family.chosen(fitted.params.components, index)
     background_weight = fitted.params.weights[fitted.n_components :]
     weights = np.append(fitted.weights[index], background_weight)
     # Without any weight, they stay zeros.
     weights = weights / (weights.sum() or 1.0)
-    return replace(fitted, params=Params.first(weights, selected))
+    return replace(fitted, params=Params.first(weights, components))
 
 
 def join(first: FittedMixture, second: FittedMixture) -> FittedMixture:

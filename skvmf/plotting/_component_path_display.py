@@ -23,7 +23,7 @@ _N_COLOURS = 10
 # Losses below, in nats of all rows, are all drawn alike: a logarithmic axis would give them most of
 # its length.
 _MIN_LOSS = 1.0
-# Numbers that have room below a figure of matplotlib's size side by side, and if they stand upright.
+# Numbers that have room side by side below a figure of matplotlib's size, and if they stand.
 _MAX_LEVEL_NUMBERS = 15
 _MAX_NUMBERS = 60
 # Inches: of a leaf and of a letter, by which a new figure grows, and of the widest figure.
