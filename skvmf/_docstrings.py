@@ -1,11 +1,13 @@
-"""Docstrings: what several estimators, or functions, have in common is written once."""
+"""Docstrings of estimators: parameters and attributes that bases describe are written once."""
 
 import re
 from inspect import cleandoc, signature
 from types import FunctionType
 from typing import Self
 
+# A title in numpydoc's format: a line, underlined.
 _TITLE = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+# Where the next entry of a section begins: descriptions are indented, names are not.
 _NAME = re.compile(r"^(?=[\w*])", re.MULTILINE)
 _OF_METHODS = {  # what methods take that do not describe it
     "X": """X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -42,29 +44,38 @@ def complete_docstring(cls: type) -> None:
     """Add the descriptions of the bases, which it may replace, to a class with its own constructor.
 
     Parameters are listed in the order of the signature, attributes of the class before those of
-    bases. Methods get the descriptions of what many take where they have none.
+    bases.
     """
+    _complete_methods(cls)
+    if cls.__doc__ is None or "__init__" not in vars(cls):
+        return
+    described: dict[str, dict[str, str]] = {"Parameters": {}, "Attributes": {}}
+    for base in cls.__mro__:
+        sections_of_base = _sections(base.__doc__ or "")
+        for title, entries in described.items():
+            for name, entry in _entries(sections_of_base.get(title, "")).items():
+                # A class comes before its bases in the order of resolution, and its words count.
+                entries.setdefault(name, entry)
+
+    parameters = described["Parameters"]
+    in_order = [parameters[name] for name in signature(cls).parameters if name in parameters]
+    completed = {
+        "Parameters": "\n".join(in_order),
+        "Attributes": "\n".join(described["Attributes"].values()),
+    }
+    sections = _sections(cls.__doc__)
+    summary = sections.pop("")
+    # numpydoc wants these two sections first, whether or not the class itself has them.
+    cls.__doc__ = summary + _joined(completed | sections | completed)
+
+
+def _complete_methods(cls: type) -> None:
+    """Describe what many methods take where they do not describe it."""
     for name, method in vars(cls).items():
         method = getattr(method, "__func__", method)
         if isinstance(method, FunctionType) and not name.startswith("_"):
             shared = _OF_METHODS | getattr(cls, "_of_methods", {})
-            add_shared_parameters(method, shared, getattr(cls, "_of_self", _OF_FITS))
-    if cls.__doc__ is None or "__init__" not in vars(cls):
-        return
-    own = _sections(cls.__doc__)
-    described: dict[str, dict[str, str]] = {"Parameters": {}, "Attributes": {}}
-    for base in cls.__mro__:
-        sections = _sections(base.__doc__ or "")
-        for title, known in described.items():
-            entries = _entries(sections.get(title, ""))
-            known |= {name: text for name, text in entries.items() if name not in known}
-    parameters = described["Parameters"]
-    in_order = [name for name in signature(cls).parameters if name in parameters]
-    described["Parameters"] = {name: parameters[name] for name in in_order}
-    summary = own.pop("")
-    own = dict.fromkeys(described, "") | own
-    own |= {title: "\n".join(known.values()) for title, known in described.items()}
-    cls.__doc__ = summary + _joined(own)
+            add_shared_parameters(method, shared, _OF_FITS)
 
 
 def add_shared_parameters(
@@ -84,14 +95,18 @@ def add_shared_parameters(
 
 
 def _joined(sections: dict[str, str]) -> str:
-    parts = [f"{name}\n{'-' * len(name)}\n{text.rstrip()}\n\n" for name, text in sections.items()]
-    return "".join(parts).rstrip() + "\n"
+    """Return sections as text, each below its underlined title."""
+    parts = [f"{title}\n{'-' * len(title)}\n{text.rstrip()}\n" for title, text in sections.items()]
+    return "\n".join(parts)
 
 
 def _sections(docstring: str) -> dict[str, str]:
     """Return the sections of a docstring by their titles; what comes before has no title."""
-    before, *rest = _TITLE.split(cleandoc(docstring))
-    return {"": before} | dict(zip(rest[::2], rest[1::2], strict=True))
+    # A pattern with a group splits into the text before, and then titles and texts in turn.
+    before, *titles_and_texts = _TITLE.split(cleandoc(docstring))
+    titles = titles_and_texts[::2]
+    texts = titles_and_texts[1::2]
+    return {"": before} | dict(zip(titles, texts, strict=True))
 
 
 def _entries(section: str) -> dict[str, str]:

@@ -94,7 +94,8 @@ fit_context: Callable[..., _Decorator] = _fit_context
 with_callbacks: _Decorator = _with_callbacks
 
 SITE = "https://skvmf.github.io/skvmf"
-CALLBACK_STATE = "_callback_", "_skl_callbacks"  # how attributes begin that a teardown needs
+# How the attributes begin that scikit-learn needs to tear down callbacks.
+CALLBACK_STATE = "_callback_", "_skl_callbacks"
 
 
 class SomeOf(StrOptions):
@@ -127,9 +128,12 @@ class BaseEstimator(_BaseEstimator):
         self._validate_params()
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
-        name, package = type(self).__name__, type(self).__module__.partition("._")[0]
-        short = name in vars(sys.modules["skvmf"])  # `skvmf.mixture`'s are listed in `skvmf`
-        return {"page": f"skvmf.{name}" if short else f"{package}.{name}"}
+        name = type(self).__name__
+        package = type(self).__module__.partition("._")[0]
+        # The reference lists what `skvmf` itself exports there, and all else in its subpackage.
+        if name in vars(sys.modules["skvmf"]):
+            package = "skvmf"
+        return {"page": f"{package}.{name}"}
 
     def citation(self) -> str:
         """Return what to cite: the methods that the parameters use, and this package.
@@ -180,8 +184,12 @@ def all_or_nothing(estimator: object) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        state = {k: v for k, v in vars(estimator).items() if k.startswith(CALLBACK_STATE)}
-        object.__setattr__(estimator, "__dict__", before | state)
+        of_callbacks = {
+            name: value
+            for name, value in vars(estimator).items()
+            if name.startswith(CALLBACK_STATE)
+        }
+        object.__setattr__(estimator, "__dict__", before | of_callbacks)
         raise
 
 
@@ -193,7 +201,8 @@ class CallbackTasks:
     ) -> None:
         self._estimator = estimator
         self._data = data
-        self._open: list[Any] = []  # tasks that have begun, each inside the one before
+        # Tasks that have begun, each inside the one before.
+        self._open: list[Any] = []
         self._enter(estimator._init_callback_context(max_subtasks=max_subtasks))
 
     def begin(self, name: str, max_subtasks: int | None) -> None:
@@ -255,7 +264,8 @@ def check_sample_weight(sample_weight: ArrayLike | None, X: object) -> Any:
     return weights
 
 
-__all__ = [  # what is handed on as it is
+# What is handed on as it is.
+__all__ = [
     "CallbackSupportMixin",
     "ClassNamePrefixFeaturesOutMixin",
     "DensityMixin",

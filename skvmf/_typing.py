@@ -53,12 +53,15 @@ def is_integer(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral)
 
 
-_HOUSES = {"skvmf", "sklearn", "joblib"}  # what stands between a fit and who asked for it
+# Packages that stand between a fit and the code that asked for it: its author can change that code.
+_BETWEEN = {"skvmf", "sklearn", "joblib"}
 
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warn with the name and line of the first caller outside skvmf, scikit-learn and joblib."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in _HOUSES:
-        frame, level = frame.f_back, level + 1
+    frame = sys._getframe(1)
+    level = 2
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
+        frame = frame.f_back
+        level += 1
     warnings.warn(message, category, stacklevel=level)

@@ -17,8 +17,10 @@ from .feature_extraction import FisherVectorTransformer
 from .mixture import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
 GaussianMixture = SparseGaussianMixture | StudentTMixture | RelativeGMM
-FEW: dict[str, Any] = {"max_iter": 2, "random_state": 0}
-DIRECTIONAL: list[dict[str, Any]] = [
+# A first step and one that follows another call every kernel of a fit.
+SHORT_FIT: dict[str, Any] = {"max_iter": 2, "random_state": 0}
+# Together, they call all kernels of directions.
+DIRECTIONAL_OPTIONS: list[dict[str, Any]] = [
     *({"entmax_alpha": alpha} for alpha in (1.0, 1.5, 2.0)),
     *({"temperature": 0}, {"init_params": "kmeans"}, {"background": True}),
 ]
@@ -28,40 +30,45 @@ def main() -> None:
     """Compile, and print what was done."""
     start = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fits of two steps do not converge
+        # Fits of two steps do not converge.
+        warnings.simplefilter("ignore")
         fit_all()
     n_compiled, n_cached, folder = counts()
     seconds = time.perf_counter() - start
     print(f"{n_compiled} functions compiled, {n_cached} found in the cache; {seconds:.0f} seconds.")
-    print(f"The cache is in {folder}" if folder else "No folder can be written to.")
+    if folder is None:
+        print("No folder can be written to.")
+    else:
+        print(f"The cache is in {folder}")
 
 
 def fit_all() -> None:
     """Fit every kind of mixture to every kind of data, and use what was fitted."""
     rng = np.random.default_rng(0)
     near = rng.normal(size=(120, 6))
+    # Where means are far apart, each component takes its own rows, by other kernels.
     far = near + 1e4 * (np.arange(120) % 3)[:, None]
     for dtype in np.float32, np.float64:
         X = near.astype(dtype)
-        for options in DIRECTIONAL:
+        for options in DIRECTIONAL_OPTIONS:
             for rows in X, csr_array(X):
-                use(VonMisesFisherMixture(3, **options, **FEW), rows)
-        gaussians: list[GaussianMixture] = [RelativeGMM(3, **FEW)]
+                use(VonMisesFisherMixture(3, **options, **SHORT_FIT), rows)
+
+        gaussians: list[GaussianMixture] = [RelativeGMM(3, **SHORT_FIT)]
         for kind in "spherical", "diag", "tied", "full":
-            gaussians.append(SparseGaussianMixture(3, covariance_type=kind, **FEW))
-            gaussians.append(StudentTMixture(3, covariance_type=kind, **FEW))
-        for alpha in 1.5, 2.0:
-            sparse = SparseGaussianMixture(3, covariance_type="diag", entmax_alpha=alpha, **FEW)
-            gaussians.append(sparse)
+            gaussians.append(SparseGaussianMixture(3, covariance_type=kind, **SHORT_FIT))
+            gaussians.append(StudentTMixture(3, covariance_type=kind, **SHORT_FIT))
+        diagonal = SHORT_FIT | {"covariance_type": "diag"}
+        gaussians += [SparseGaussianMixture(3, entmax_alpha=a, **diagonal) for a in (1.5, 2.0)]
         for gaussian in gaussians:
             use(gaussian, X)
             use(gaussian, far.astype(dtype))
-        for mixture in (
-            VonMisesFisherMixture(2, **FEW),
-            SparseGaussianMixture(2, covariance_type="diag", **FEW),
-        ):
-            FisherVectorTransformer(mixture).fit_transform([X[:50], X[50:]])
-    use(VonMisesFisherMixture(3, **FEW), near.astype(np.float16))
+
+        bags = [X[:50], X[50:]]
+        for mixture in VonMisesFisherMixture(2, **SHORT_FIT), SparseGaussianMixture(2, **diagonal):
+            FisherVectorTransformer(mixture).fit_transform(bags)
+    # Rows of float16 become float32 as they are read.
+    use(VonMisesFisherMixture(3, **SHORT_FIT), near.astype(np.float16))
 
 
 def use(mixture: VonMisesFisherMixture | GaussianMixture, X: MatrixLike) -> None:
@@ -80,11 +87,12 @@ def counts() -> tuple[int, int, str | None]:
         for kernel in vars(module).values()
         if getattr(kernel, "__module__", None) == name and hasattr(kernel, "stats")
     ]
-    stats = [kernel.stats for kernel in kernels if not kernel.__name__.startswith("_")]
-    folders = [kept.cache_path for kept in stats if kept.cache_path]
-    misses = sum(sum(kept.cache_misses.values()) for kept in stats)
-    hits = sum(sum(kept.cache_hits.values()) for kept in stats)
-    return misses, hits, folders[0] if folders else None
+    # A private kernel is compiled as a part of those that call it, which count.
+    statistics = [kernel.stats for kernel in kernels if not kernel.__name__.startswith("_")]
+    n_compiled = sum(sum(each.cache_misses.values()) for each in statistics)
+    n_cached = sum(sum(each.cache_hits.values()) for each in statistics)
+    folder = next((each.cache_path for each in statistics if each.cache_path), None)
+    return n_compiled, n_cached, folder
 
 
 if __name__ == "__main__":

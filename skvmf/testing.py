@@ -63,14 +63,17 @@ def check_family(family: AnyFamily, X: MatrixLike | None = None) -> None:
         X = family.sample(family.from_centres(centres), np.array([40, 40, 40]), rng)
         _require(X.shape == (120, family.dim), "sample should return counts.sum() rows of dim")
     X = np.array(X, dtype=np.float64)
-    if family.unit_rows:  # rows of all lengths
+    if family.unit_rows:
+        # The lengths of rows must change nothing, so the checks are of rows of many lengths.
         X *= rng.uniform(0.2, 5, size=(len(X), 1))
+
     rows = make_rows(X, None, unit=family.unit_rows)
     resp = rng.dirichlet(np.ones(3), size=len(X))
     _check_rows(family, family.from_centres(_points(family, X)), X, resp)
     point = make_start(3, "kmeans").first(Mixture(family), rows, rng)
     family = point.family
     _check_step(family, point.components, X, resp)
+    # Soft, sparse and hard responsibilities.
     for alpha, temperature in [(1.0, 1.0), (1.5, 1.0), (1.0, 0.0)]:
         _check_bound(point.with_posterior(FenchelYoungPosterior(alpha, temperature)), rows)
     if type(family).merge_cost is not Family.merge_cost:
@@ -86,6 +89,7 @@ def _require(condition: Any, message: str) -> None:
 
 def _require_equal(result: Any, expected: Any, message: str, rtol: float = 1e-8) -> None:
     """Compare numbers, relative to the largest."""
+    # Small entries of sums carry the rounding of large ones; beside zeros alone nothing is small.
     atol = rtol * float(np.abs(np.asarray(expected, dtype=np.float64)).max(initial=1e-300))
     assert_allclose(result, expected, rtol=rtol, atol=atol, err_msg=message)
 
@@ -111,8 +115,9 @@ def _statistics(family: AnyFamily, components: Any, X: Array, resp: Array) -> St
     """Return the statistics of rows with such responsibilities (n, K)."""
     block = _block(family, X)
     cache = family.scores(block, components).cache
-    own = DenseResponsibilities(resp * block.factors[:, None])
-    moments = family.moments(block, own, components, cache)
+    # Responsibilities carry the weights and scales of the rows, as in a fit.
+    scaled = DenseResponsibilities(resp * block.factors[:, None])
+    moments = family.moments(block, scaled, components, cache)
     return Statistics(0.0, len(X), resp.sum(axis=0), moments, family.origins(components))
 
 
@@ -121,9 +126,11 @@ def _check_rows(family: AnyFamily, components: Any, X: Array, resp: Array) -> No
     _require(scores.shape == resp.shape, "scores should be (n, K)")
     _require(np.isfinite(scores).all(), "scores of ordinary rows should be finite")
     in_float32 = _scores(family, components, X.astype(np.float32))
+    # Rows are rounded to 24 bits, and scores multiply that by precisions or concentrations.
     _require_equal(in_float32, scores, "scores of float32 rows", rtol=1e-4)
+
     moments = _statistics(family, components, X, resp).moments
-    alone = [_statistics(family, components, X[[n]], resp[[n]]).moments for n in range(len(X))]
+    by_row = [_statistics(family, components, X[[n]], resp[[n]]).moments for n in range(len(X))]
     labels = resp.argmax(axis=1).astype(np.int32)
     block = _block(family, X)
     hard = family.moments(block, HardResponsibilities(labels, block.factors), components)
@@ -131,54 +138,72 @@ def _check_rows(family: AnyFamily, components: Any, X: Array, resp: Array) -> No
     for i, moment in enumerate(moments):
         what = f"moment {i}"
         _require(moment.dtype == np.float64, f"{what} should be float64")
-        _require_equal(sum(each[i] for each in alone), moment, f"{what} is the sum over the rows")
+        _require_equal(sum(each[i] for each in by_row), moment, f"{what} is the sum over the rows")
         _require_equal(hard[i], as_soft[i], f"{what} with hard responsibilities")
-    if not family.unit_rows:
-        return
+    if family.unit_rows:
+        _check_lengths(family, components, X, resp)
+
+
+def _check_lengths(family: AnyFamily, components: Any, X: Array, resp: Array) -> None:
+    """Check that lengths of rows change nothing, and that rows of zeros add nothing."""
     _require(np.isfinite(family.zero_row_log_density), "zero_row_log_density should be finite")
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    scores = _scores(family, components, X)
     _require_equal(scores, _scores(family, components, unit), "scores without the rows' lengths")
-    with_zero = np.vstack([X, np.zeros(family.dim)])
-    seen = _statistics(family, components, with_zero, np.vstack([resp, np.ones(3) / 3])).moments
+
+    moments = _statistics(family, components, X, resp).moments
+    X_and_zero = np.vstack([X, np.zeros(family.dim)])
+    resp_and_zero = np.vstack([resp, np.ones(3) / 3])
+    with_zero = _statistics(family, components, X_and_zero, resp_and_zero).moments
     for i, moment in enumerate(_statistics(family, components, unit, resp).moments):
-        what = f"moment {i} should not depend on the rows' lengths. Responsibilities carry the "
-        what += "scale of the row: divide by it where you do not multiply by the row as stored"
+        what = (
+            f"moment {i} should not depend on the rows' lengths. Responsibilities carry the "
+            "scale of the row: divide by it where you do not multiply by the row as stored"
+        )
         _require_equal(moments[i], moment, what)
-        _require_equal(seen[i], moment, f"moment {i} with a row of zeros, whose scale is 0")
+        _require_equal(with_zero[i], moment, f"moment {i} with a row of zeros, whose scale is 0")
 
 
 def _check_step(family: AnyFamily, components: Any, X: Array, resp: Array) -> None:
     """Check a step for two components, when the last has no rows, and a re-seeded component."""
     resp = resp.copy()
     resp[:, 2] = 0
-    stats, again = (_statistics(family, components, X, resp) for _ in range(2))
-    better, broken = family.maximize(stats, components)
+    stats = _statistics(family, components, X, resp)
+    moments_before = [moment.copy() for moment in stats.moments]
+    better, singular = family.maximize(stats, components)
     _require(len(better) == 3, "maximize should return K components")
-    _require(broken.shape == (3,) and broken.dtype == bool, "broken should be (K,) booleans")
-    for before, after in zip(again.moments, stats.moments, strict=True):
+    _require(singular.shape == (3,) and singular.dtype == bool, "singular should be (K,) booleans")
+    for before, after in zip(moments_before, stats.moments, strict=True):
         _require_equal(after, before, "maximize should leave the statistics as they are")
-    if not broken[2]:
+    if not singular[2]:
         expected = family.centres(components)[2]
         _require_equal(family.centres(better)[2], expected, "a component without rows should stay")
+
     moved = family.reseed(components, 1, _points(family, X)[0])
-    others, scores = [0, 2], _scores(family, components, X)
-    _require_equal(_scores(family, moved, X)[:, others], scores[:, others], "reseed moves k alone")
-    fewer, more = family.n_parameters(2), family.n_parameters(3)
-    _require(0 < fewer < more, "n_parameters should grow with the number of components")
+    scores_before = _scores(family, components, X)[:, [0, 2]]
+    scores_after = _scores(family, moved, X)[:, [0, 2]]
+    _require_equal(scores_after, scores_before, "reseed moves k alone")
+
+    grows = 0 < family.n_parameters(2) < family.n_parameters(3)
+    _require(grows, "n_parameters should grow with the number of components")
 
 
 def _check_bound(point: Point, rows: RowSource) -> None:
     bound = -np.inf
+    # More steps would show smaller falls, and take longer.
     for step in range(12):
         stats = point.expect(rows)
-        after = point.bound(stats)
-        fall = bound - after
-        _require(
-            fall <= 1e-10 * max(1, abs(after)),
-            f"step {step} with {point.mixture.posterior} lowers the bound by {fall:.3g}",
-        )
-        before, point = point, point.maximize(stats, rows)
-        bound = after if before.comparable(point) else -np.inf
+        new_bound = point.bound(stats)
+        fall = bound - new_bound
+        # What rounding may take from a sum over all rows.
+        allowed = 1e-10 * max(1, abs(new_bound))
+        what = f"step {step} with {point.mixture.posterior} lowers the bound by {fall:.3g}"
+        _require(fall <= allowed, what)
+
+        after = point.maximize(stats, rows)
+        # A step that moves a component without rows elsewhere may lower the bound.
+        bound = new_bound if point.comparable(after) else -np.inf
+        point = after
 
 
 def _check_merges(family: AnyFamily, components: Any, X: Array) -> None:
@@ -187,13 +212,17 @@ def _check_merges(family: AnyFamily, components: Any, X: Array) -> None:
     stats = _statistics(family, components, X, resp)
     components, _ = family.maximize(stats, components)
     stats = _statistics(family, components, X, resp)
-    totals, parts = [], np.arange(3)
+    parts = np.arange(3)
+    totals = []
     for i, j, k in [(0, 1, 2), (1, 2, 0), (2, 0, 1)]:
         cost = family.merge_cost(stats, components, parts)
         _require(cost.points().shape[0] == 3, "points: one per part")
-        counts, loss = cost.counts.copy(), cost.losses(i)[j]
+        # Merging writes into the counts.
+        counts = cost.counts.copy()
+        loss = cost.losses(i)[j]
         _require(loss >= -1e-9 * len(X), "a merge cannot gain likelihood")
         _require_equal(cost.losses(j, parts[[i]]), [loss], "the loss is the same from both sides")
+
         cost.merge(i, j)
         _require_equal(cost.counts[i], counts[i] + counts[j], "merge adds the numbers of rows")
         totals.append(loss + cost.losses(i)[k])

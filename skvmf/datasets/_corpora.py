@@ -9,6 +9,7 @@ import sys
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping
+from itertools import compress
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, Literal, cast, overload
@@ -22,26 +23,33 @@ from ..grammar._sentences import in_cycles
 
 Heads = NDArray[np.int64]
 
-# Labels, which are modules: one topic each, and large enough to be found; and their other modules.
+# Modules, which are the labels: each on one topic, and large enough for a mixture to find it.
 _TOPICS = [
     *("numpy.random", "scipy.fft", "scipy.interpolate", "scipy.linalg", "scipy.ndimage"),
     *("scipy.optimize", "scipy.signal", "scipy.sparse", "scipy.spatial", "scipy.special"),
     *("scipy.stats", "sklearn.linear_model", "sklearn.metrics"),
 ]
+# Public modules that a topic's own module does not export.
 _PARTS = {"scipy.sparse": ("linalg", "csgraph"), "scipy.spatial": ("distance", "transform")}
-_MIN_WORDS = 20  # "Fit the model." says nothing about a topic
+# Shorter texts, such as "Fit the model.", say nothing about a topic.
+_MIN_WORDS = 20
 
 _HEADING = re.compile(r"^([A-Z][A-Za-z ]*)\n-{3,}\s*$", re.MULTILINE)
 _NOT_PROSE = {"Attributes", "Examples", "Methods", "References", "See Also"}
 _CLUTTER = [
-    re.compile(r"\A(?:[\w.]+\(.*\)\s*\n)+"),  # the signatures above a compiled function's text
-    re.compile(r"^\s*\.\. [\w-]+::.*$", re.MULTILINE),  # directives
-    re.compile(r":[\w:]+:(?=`)"),  # roles
-    re.compile(r"\b(?:np|numpy|scipy|sklearn)(?:\.\w+)+"),  # names that give the label away
+    # The signatures above a compiled function's text.
+    re.compile(r"\A(?:[\w.]+\(.*\)\s*\n)+"),
+    # Directives and roles of reStructuredText.
+    re.compile(r"^\s*\.\. [\w-]+::.*$", re.MULTILINE),
+    re.compile(r":[\w:]+:(?=`)"),
+    # Names that give the label away.
+    re.compile(r"\b(?:np|numpy|scipy|sklearn)(?:\.\w+)+"),
 ]
-_SET = re.compile(r"(?<=\{)'[^{}]*'(?=\})")  # which processes print in different orders
+# Sets of strings, which scikit-learn writes into docstrings; each process has its own order.
+_SET = re.compile(r"(?<=\{)'[^{}]*'(?=\})")
 
-_DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)  # what gzip raises, none of it a ValueError
+# What the standard library raises for a damaged file. None of it is a ValueError.
+_GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 # Columns of a treebank up to the last that is read; conllu would split the features by their name.
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "_", "head")
 _PUNCTUATION = {
@@ -92,24 +100,23 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
         warnings.warn(
             "Python runs with -OO, which drops docstrings: many texts are missing.", stacklevel=2
         )
-    data: list[str] = []
-    target: list[int] = []
-    seen: set[str] = set()
+    topic_of_text: dict[str, int] = {}
     for label, topic in enumerate(_TOPICS):
         for docstring in _docstrings(topic):
             text = _prose(docstring)
-            if text not in seen and len(text.split()) >= _MIN_WORDS:
-                seen.add(text)
-                data.append(text)
-                target.append(label)
-    numbers, names = np.array(target, np.int64), _TOPICS.copy()
+            if len(text.split()) >= _MIN_WORDS:
+                # A text that several topics have is the first one's.
+                topic_of_text.setdefault(text, label)
+
+    data = list(topic_of_text)
+    target = np.array(list(topic_of_text.values()), dtype=np.int64)
     if return_X_y:
-        return data, numbers
+        return data, target
     description = (
         f"The prose of {len(data)} docstrings from {len(_TOPICS)} modules of NumPy, SciPy and "
         "scikit-learn as installed, labelled by module."
     )
-    return Bunch(data=data, target=numbers, target_names=names, DESCR=description)
+    return Bunch(data=data, target=target, target_names=_TOPICS.copy(), DESCR=description)
 
 
 def load_conllu(
@@ -171,16 +178,20 @@ def load_conllu(
         raise ValueError(f"punctuation should be 'drop' or 'keep', got {punctuation!r}.")
     if not (max_length is None or is_integer(max_length)):
         raise ValueError(f"max_length should be a whole number or None, got {max_length!r}.")
+    marks = _PUNCTUATION if punctuation == "drop" else {}
     treebank = Bunch(tags=[], heads=[], words=[])
     for where, tokens in _sentences(Path(path)):
         heads = _heads(tokens, where)
-        dropped = _PUNCTUATION.items() if punctuation == "drop" else ()
-        keep = [not any(token[column] in marks for column, marks in dropped) for token in tokens]
-        if sum(keep) > 0 and (max_length is None or sum(keep) <= max_length):
-            left = [token for token, is_kept in zip(tokens, keep, strict=True) if is_kept]
-            treebank.tags.append([token[tags] or "_" for token in left])
-            treebank.heads.append(_heads_of_kept(heads, keep))
-            treebank.words.append([token["form"] for token in left])
+        is_word = [
+            not any(token[column] in values for column, values in marks.items()) for token in tokens
+        ]
+        length = sum(is_word)
+        if length == 0 or (max_length is not None and length > max_length):
+            continue
+        words = list(compress(tokens, is_word))
+        treebank.tags.append([token[tags] or "_" for token in words])
+        treebank.heads.append(_heads_of_words(heads, is_word))
+        treebank.words.append([token["form"] for token in words])
     return treebank
 
 
@@ -197,7 +208,9 @@ def _sentences(path: Path) -> Iterator[tuple[str, list[Any]]]:
         where = f"{path}, sentence {number}"
         try:
             tokens = parse_token_and_metadata(sentence, fields=_COLUMNS)
-        except (ParseException, ValueError) as error:  # the latter of endless numbers
+        except (ParseException, ValueError) as error:
+            # Python raises a ValueError for a number of too many digits. The message may quote a
+            # whole line, of which the beginning tells enough.
             raise ValueError(f"{where}: {str(error)[:200]}") from error
         yield where, [token for token in tokens if not isinstance(token["id"], tuple)]
 
@@ -215,57 +228,73 @@ def _heads(tokens: list[Any], where: str) -> Heads:
     return heads
 
 
-def _heads_of_kept(heads: Heads, keep: list[bool]) -> Heads:
-    """Return the heads of the tokens to keep, followed upwards past the dropped ones."""
-    if all(keep):
+def _heads_of_words(heads: Heads, is_word: list[bool]) -> Heads:
+    """Return the heads of the words, followed upwards past the tokens that are dropped."""
+    if all(is_word):
         return heads
-    position, result = np.cumsum(keep), []
-    for head in heads[keep].tolist():
-        while head > 0 and not keep[head - 1]:  # ends: there is no cycle
+    # The position of each token among the words, from 1; that of the root stays 0.
+    position = np.append(0, np.cumsum(is_word))
+    result = []
+    for head in heads[is_word].tolist():
+        # This ends, as there is no cycle.
+        while head > 0 and not is_word[head - 1]:
             head = heads[head - 1]
-        result.append(position[head - 1] if head > 0 else 0)
-    roots = [a for a, head in enumerate(result, start=1) if head == 0]
-    for a in roots[1:]:
-        result[a - 1] = roots[0]
-    return np.array(result, dtype=np.int64)
+        result.append(position[head])
+
+    heads_of_words = np.array(result, dtype=np.int64)
+    # A tree has one root: it takes the others that have lost their head.
+    roots = np.flatnonzero(heads_of_words == 0)
+    heads_of_words[roots[1:]] = roots[0] + 1
+    return heads_of_words
 
 
 def _read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 file; one that starts as gzip does is unpacked under any name."""
     number = 0
     with path.open("rb") as file:
-        is_packed = file.peek(2)[:2] == b"\x1f\x8b"
-        lines = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_packed else file
+        lines: IO[bytes] = file
+        if file.peek(2)[:2] == b"\x1f\x8b":
+            lines = cast(IO[bytes], gzip.GzipFile(fileobj=file))
         try:
             for number, line in enumerate(lines, start=1):
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n") + "\n"
+                # Only the first line may begin with a byte order mark.
+                encoding = "utf-8-sig" if number == 1 else "utf-8"
+                yield line.decode(encoding).rstrip("\r\n") + "\n"
         except UnicodeDecodeError as error:
-            where = f"{path}, line {number}"
-            raise ValueError(f"{where}: the text should be UTF-8, but {error}.") from error
-        except _DAMAGED as error:
-            where = f"{path}, line {number + 1}: the compressed file is"
-            raise ValueError(f"{where} damaged or cut off: {error}") from error
+            raise ValueError(
+                f"{path}, line {number}: the text should be UTF-8, but {error}."
+            ) from error
+        except _GZIP_ERRORS as error:
+            raise ValueError(
+                f"{path}, line {number + 1}: the compressed file is damaged or cut off: {error}"
+            ) from error
 
 
 def _docstrings(topic: str) -> Iterator[str]:
     """Yield the docstrings of a topic's public callables and of their classes' methods."""
     modules = [topic, *(f"{topic}.{part}" for part in _PARTS.get(topic, ()))]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # touching a deprecated name is not using it
+        # Touching a deprecated name is not using it.
+        warnings.simplefilter("ignore")
         for module in map(importlib.import_module, modules):
             for item in _public({name: getattr(module, name) for name in module.__all__}):
-                methods = _public(vars(item)) if inspect.isclass(item) else []
-                yield from (x.__doc__ for x in [item, *methods] if isinstance(x.__doc__, str))
+                callables = [item]
+                if inspect.isclass(item):
+                    callables += _public(vars(item))
+                yield from (each.__doc__ for each in callables if isinstance(each.__doc__, str))
 
 
 def _public(namespace: Mapping[str, Any]) -> list[Any]:
+    # In alphabetical order, in which every process lists the same texts.
     public = [value for name, value in sorted(namespace.items()) if not name.startswith("_")]
     return [value for value in public if callable(value) or isinstance(value, classmethod)]
 
 
 def _prose(docstring: str) -> str:
-    first, *rest = _HEADING.split(inspect.cleandoc(docstring))
-    sections = zip(rest[::2], rest[1::2], strict=True)
+    """Return the text of a docstring without examples, references, markup and dotted names."""
+    # A pattern with a group splits into the text before, and then titles and bodies in turn.
+    first, *titles_and_bodies = _HEADING.split(inspect.cleandoc(docstring))
+    sections = zip(titles_and_bodies[::2], titles_and_bodies[1::2], strict=True)
     text = first + "".join(body for title, body in sections if title not in _NOT_PROSE)
     for clutter in _CLUTTER:
         text = clutter.sub("", text)

@@ -90,27 +90,31 @@ def make_vonmises_fisher_blobs(
     ((30, 5), (30,))
     """
     rng = check_random_state(random_state)
-    each = checked_array(n_samples, "n_samples")
+    sizes = checked_array(n_samples, "n_samples")
     if centers is None:
-        centers = 3 if each.ndim == 0 else len(each)
+        centers = 3 if sizes.ndim == 0 else len(sizes)
     directions = _directions(centers, n_features, rng)
+    n_centers = len(directions)
     if is_integer(n_samples):
-        size, rest = divmod(int(n_samples), len(directions))
-        each = size + (np.arange(len(directions)) < rest)
-    _check_one_each("n_samples", each, len(directions))
+        size, n_larger = divmod(int(n_samples), n_centers)
+        sizes = size + (np.arange(n_centers) < n_larger)
+    _check_one_each("n_samples", sizes, n_centers)
     kappa = checked_array(concentration, "concentration").astype(np.float64)
     if kappa.ndim == 0:
-        kappa = np.full(len(directions), kappa)
-    _check_one_each("concentration", kappa, len(directions))
+        kappa = np.full(n_centers, kappa)
+    _check_one_each("concentration", kappa, n_centers)
 
     rows = [
         vonmises_fisher.rvs(direction, k, size=n, random_state=rng)
-        for direction, k, n in zip(directions, kappa.tolist(), each.tolist(), strict=True)
+        for direction, k, n in zip(directions, kappa.tolist(), sizes.tolist(), strict=True)
     ]
-    X, y = np.concatenate(rows), np.repeat(np.arange(len(directions)), each)
+    X = np.concatenate(rows)
+    y = np.repeat(np.arange(n_centers), sizes)
     if shuffle:
         X, y = shuffle_together(X, y, random_state=rng)
-    return (X, y, directions) if return_centers else (X, y)
+    if return_centers:
+        return X, y, directions
+    return X, y
 
 
 def _directions(centers: int | ArrayLike, n_features: int, rng: np.random.RandomState) -> Array:
@@ -121,6 +125,7 @@ def _directions(centers: int | ArrayLike, n_features: int, rng: np.random.Random
                 "A sphere needs whole numbers of at least one center and two features, "
                 f"got centers={centers!r} and n_features={n_features!r}."
             )
+        # Normal vectors have no preferred direction.
         centers = rng.standard_normal((centers, n_features))
     given = checked_array(centers, "centers").astype(np.float64)
     if given.ndim != 2 or given.shape[0] < 1 or given.shape[1] < 2:
@@ -128,7 +133,8 @@ def _directions(centers: int | ArrayLike, n_features: int, rng: np.random.Random
             "centers must be an integer or of shape (n_centers, n_features) with at least two "
             f"features, got shape {given.shape}."
         )
-    largest = np.abs(given).max(axis=1, keepdims=True)  # the squares of some floats are none
+    # Scaled first, as the squares of very large and very small floats are none.
+    largest = np.abs(given).max(axis=1, keepdims=True)
     if not (np.isfinite(largest).all() and (largest > 0).all()):
         raise ValueError("centers must be finite and none of them zero: a zero has no direction.")
     scaled = given / largest

@@ -14,7 +14,9 @@ from .._typing import Array, DType, Matrix
 from ..distributions._arguments import checked_array
 from ..mixture._validation import holds_texts
 
-BLOCK_BYTES = 2**21  # of lists of arrays put together at a time: memory is filled again, not fresh
+# Arrays of a list are put together by so many bytes at a time, few enough that the allocator hands
+# out the same memory each time instead of fresh pages.
+_BLOCK_BYTES = 2**21
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,14 @@ class Bags:
     def from_arrays(cls, arrays: Sequence[Array], dtype: npt.DTypeLike) -> "Bags":
         """Concatenate arrays to a table in which each row counts once."""
         table = np.concatenate(arrays, dtype=dtype)
-        indptr = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
+        indptr = np.cumsum([0, *map(len, arrays)])
         return cls(indptr, np.arange(len(table)), np.ones(len(table)), table)
 
 
-def refuse_texts(X: object) -> None:
+def refuse_texts(X: Any) -> None:
     """Refuse texts, and texts split into words: counts or vectors are expected."""
-    first = X[0] if isinstance(X, list | tuple) and len(X) > 0 else None
-    if holds_texts(X) or holds_texts(first):
+    is_list = isinstance(X, list | tuple) and len(X) > 0
+    if holds_texts(X) or (is_list and holds_texts(X[0])):
         raise ValueError(
             "X holds texts, and Fisher vectors are made of counts of words or of arrays of "
             "vectors. Count the words first: sklearn.feature_extraction.text.CountVectorizer"
@@ -84,23 +86,27 @@ class BagList:
 
     def __init__(self, X: Sequence[ArrayLike], n_dims: int | None = None) -> None:
         arrays = [_as_array(x, i) for i, x in enumerate(X)]
-        filled = {i: array for i, array in enumerate(arrays) if array.ndim == 2}
-        expected = "the mixture was fitted on"
+        # An empty list of vectors has no dimension: its shape is (0,).
+        matrices = {i: array for i, array in enumerate(arrays) if array.ndim == 2}
+        source = "the mixture was fitted on"
         if n_dims is None:
-            if not any(len(array) for array in filled.values()):
+            if not any(len(array) for array in matrices.values()):
                 raise ValueError("Found 0 vectors: all bags are empty.")
-            n_dims, expected = next(iter(filled.values())).shape[1], f"X[{next(iter(filled))}] has"
-        for i, array in filled.items():
+            first = next(iter(matrices))
+            n_dims = matrices[first].shape[1]
+            source = f"X[{first}] has"
+        for i, array in matrices.items():
             if array.shape[1] != n_dims:
                 raise ValueError(
-                    f"X[{i}] has vectors of dimension {array.shape[1]}, and {expected} "
+                    f"X[{i}] has vectors of dimension {array.shape[1]}, and {source} "
                     f"vectors of dimension {n_dims}."
                 )
-        single = all(array.dtype == np.float32 for array in filled.values())
-        self.dtype: DType = np.dtype(np.float32 if single and filled else np.float64)
         self.n_dims = n_dims
+        self.dtype: DType = np.dtype(np.float64)
+        if {array.dtype for array in matrices.values()} == {np.dtype(np.float32)}:
+            self.dtype = np.dtype(np.float32)
         empty = np.empty((0, n_dims), dtype=self.dtype)
-        self._arrays = [filled.get(i, empty) for i in range(len(arrays))]
+        self._arrays = [matrices.get(i, empty) for i in range(len(arrays))]
 
     def __len__(self) -> int:
         return len(self._arrays)
@@ -115,12 +121,14 @@ class BagList:
         return np.concatenate(self._arrays, dtype=self.dtype)
 
     def blocks(self) -> Iterator[tuple[slice, Bags]]:
-        n_rows = max(1, BLOCK_BYTES // (self.n_dims * self.dtype.itemsize))
-        ends = np.cumsum([len(array) for array in self._arrays])
+        """Yield the bags by blocks of similar size, of one bag at least."""
+        n_vectors = max(1, _BLOCK_BYTES // (self.n_dims * self.dtype.itemsize))
+        # Bag n has the vectors from indptr[n] to indptr[n + 1].
+        indptr = np.cumsum([0, *map(len, self._arrays)])
         start = 0
         while start < len(self):
-            before = ends[start - 1] if start else 0
-            stop = max(start + 1, int(np.searchsorted(ends, before + n_rows, side="right")))
+            beyond = int(np.searchsorted(indptr, indptr[start] + n_vectors, side="right"))
+            stop = max(start + 1, beyond - 1)
             yield slice(start, stop), Bags.from_arrays(self._arrays[start:stop], self.dtype)
             start = stop
 
@@ -180,15 +188,18 @@ def embedding_table(
     array([[0.8, 0.6],
            [nan, nan]])
     """
-    if isinstance(vocabulary, str):  # which is a sequence of letters
+    if isinstance(vocabulary, str):
+        # A text is a sequence of letters.
         raise ValueError(f"vocabulary should be a list of words, got the text {vocabulary!r}.")
     index, vectors = _index_and_vectors(keyed_vectors)
     if vocabulary is None:
         words = sorted(index, key=lambda word: index[word])
     elif isinstance(vocabulary, Mapping):
         words = sorted(vocabulary, key=lambda word: vocabulary[word])
+    elif isinstance(vocabulary, Set):
+        words = sorted(vocabulary)
     else:
-        words = sorted(vocabulary) if isinstance(vocabulary, Set) else list(vocabulary)
+        words = list(vocabulary)
     rows = np.array([index.get(word, -1) for word in words], dtype=np.intp)
     matrix = np.full((len(words), vectors.shape[1]), np.nan, dtype=vectors.dtype)
     matrix[rows >= 0] = vectors[rows[rows >= 0]]
@@ -198,11 +209,13 @@ def embedding_table(
 def _index_and_vectors(keyed_vectors: Any) -> tuple[Mapping[str, int], Array]:
     """Return the row of each word, and the rows, as float32 or float64."""
     if hasattr(keyed_vectors, "key_to_index") and hasattr(keyed_vectors, "vectors"):
-        index, vectors = keyed_vectors.key_to_index, np.asarray(keyed_vectors.vectors)
+        index = keyed_vectors.key_to_index
+        vectors = np.asarray(keyed_vectors.vectors)
     elif isinstance(keyed_vectors, Mapping):
         index = {word: row for row, word in enumerate(keyed_vectors)}
         rows = [np.asarray(vector) for vector in keyed_vectors.values()]
-        if len(shapes := {row.shape for row in rows}) > 1:
+        shapes = {row.shape for row in rows}
+        if len(shapes) > 1:
             raise ValueError(f"The vectors have different shapes: {sorted(shapes)}.")
         vectors = np.array(rows)
     else:
@@ -213,7 +226,14 @@ def _index_and_vectors(keyed_vectors: Any) -> tuple[Mapping[str, int], Array]:
         )
     if vectors.ndim != 2 or len(vectors) == 0:
         raise ValueError(f"There are no vectors: their array has the shape {vectors.shape}.")
-    return index, vectors if vectors.dtype == np.float32 else vectors.astype(np.float64)
+    return index, _as_floats(vectors)
+
+
+def _as_floats(vectors: Array) -> Array:
+    """Return float32 as it is, and other types as float64."""
+    if vectors.dtype == np.float32:
+        return vectors
+    return vectors.astype(np.float64, copy=False)
 
 
 def checked_embeddings(embeddings: Any) -> Array:
@@ -225,7 +245,7 @@ def checked_embeddings(embeddings: Any) -> Array:
     table = checked_array(embeddings, "embeddings")
     if table.ndim != 2:
         raise ValueError(f"embeddings should be of shape (n_features, n_dims), got {table.shape}.")
-    table = np.ascontiguousarray(table, dtype=np.float32 if table.dtype == np.float32 else float)
+    table = np.ascontiguousarray(_as_floats(table))
     if np.isinf(table).any():
         raise ValueError("embeddings contain inf. A word without a vector has a row of nan.")
     return table
@@ -233,9 +253,10 @@ def checked_embeddings(embeddings: Any) -> Array:
 
 def leave_out(table: Array) -> tuple[Array, Array]:
     """Return a table with zeros in rows with nan, and which rows are vectors."""
-    missing = np.asarray(np.isnan(table).any(axis=1))
-    if missing.any():
-        table = np.where(missing[:, None], table.dtype.type(0), table)
+    is_missing = np.asarray(np.isnan(table).any(axis=1))
+    if is_missing.any():
+        # Into a copy: the table is the user's.
+        table = np.where(is_missing[:, None], table.dtype.type(0), table)
     return table, np.asarray(table.any(axis=1))
 
 
@@ -247,6 +268,7 @@ def lsi_vectors(X: Matrix, n_dims: int, random_state: np.random.RandomState) -> 
     """
     n_dims = min(n_dims, *X.shape)
     left, values, _ = randomized_svd(X, n_dims, random_state=random_state)
+    # As `numpy.linalg.matrix_rank` does.
     rank = int(np.sum(values > values[0] * max(X.shape) * np.finfo(values.dtype).eps))
     if rank < 2:
         raise ValueError(

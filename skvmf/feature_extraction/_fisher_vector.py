@@ -44,32 +44,41 @@ from ._bags import (
     refuse_texts,
 )
 
-N_COMPONENTS = 15  # the paper's; more made no difference there
+# The number in Zhang et al., where more made no difference.
+_N_COMPONENTS = 15
+# Bytes of the features of one block of documents, which stays in the cache.
+_BLOCK_BYTES = 2**20
+# Squared lengths of rows, by their type, in which nothing has over- or underflown that matters.
+_SAFE_SQUARES = {"f": (1e-30, 1e37), "d": (1e-280, 1e300)}
+_MAX_FLOAT = float(np.finfo(np.float64).max)
 
 
 def checked_mixture(
     mixture: BaseMixture | FrozenEstimator | None, kinds: Sequence[str]
 ) -> BaseMixture:
     """Return the mixture to use or to fit; refuse one without gradients of these kinds."""
-    frozen = isinstance(mixture, FrozenEstimator)
-    if isinstance(mixture, FrozenEstimator):
-        mixture = mixture.estimator
     if mixture is None:
-        mixture = VonMisesFisherMixture(N_COMPONENTS)
-    if isinstance(mixture, type) or not hasattr(mixture, "__gradient_names__"):
+        mixture = VonMisesFisherMixture(_N_COMPONENTS)
+    to_use = mixture.estimator if isinstance(mixture, FrozenEstimator) else mixture
+    if isinstance(to_use, type) or not hasattr(to_use, "_skvmf_gradient_names"):
         raise ValueError(
             "mixture should be one of skvmf's mixtures, or one of them fitted in a "
-            f"FrozenEstimator, or None, got {mixture!r}. To use parameters of another library, "
+            f"FrozenEstimator, or None, got {to_use!r}. To use parameters of another library, "
             "build a mixture with from_parameters."
         )
-    names = mixture.__vector_model__().names if frozen else mixture.__gradient_names__()
+    if to_use is mixture:
+        names = to_use._skvmf_gradient_names()
+    else:
+        # A frozen mixture has the gradients of its fit, whatever its parameters are now.
+        names = to_use._skvmf_vector_model().names
     check_kinds(kinds, names)
-    return mixture
+    return to_use
 
 
-def check_kinds(kinds: Sequence[str], known: Iterable[str]) -> None:
+def check_kinds(kinds: Sequence[str], names: Iterable[str]) -> None:
     """Refuse gradients that are not known, or repeated."""
-    kinds, names = list(kinds), list(known)
+    kinds = list(kinds)
+    names = list(names)
     if not kinds or len(set(kinds)) < len(kinds) or not set(kinds) <= set(names):
         raise ValueError(f"gradients should hold one or more of {names}, each once, got {kinds}.")
 
@@ -82,12 +91,6 @@ def count_distinct(vectors: Array, enough: int) -> int:
         if len(seen) == enough:
             break
     return len(seen)
-
-
-BLOCK_BYTES = 2**20  # of features in one block of documents, which stays in the cache
-# Squared lengths of rows in which nothing has over- or underflown that matters.
-_SAFE_SQUARES = {"f": (1e-30, 1e37), "d": (1e-280, 1e300)}
-_MAX_FLOAT = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ class Encoder:
     def encode(self, bags: Bags, out: Array) -> None:
         """Write the Fisher vectors of bags to the rows of `out`, float32 or float64."""
         responsibilities = self.model.responsibilities(bags.table, bags.used)
-        size = max(1, BLOCK_BYTES // (8 * self.n_features))
+        size = max(1, _BLOCK_BYTES // (8 * self.n_features))
         spans = [slice(i, min(i + size, len(bags))) for i in range(0, len(bags), size)]
         for_each(lambda span: self._write(bags, responsibilities, span, out[span]), spans)
 
@@ -134,13 +137,15 @@ class Encoder:
         self, bags: Bags, responsibilities: VectorResponsibilities, span: slice, out: Array
     ) -> None:
         statistics, sizes, row_factors = self._statistics(bags, responsibilities, span)
-        with np.errstate(over="ignore", invalid="ignore"):  # of rows that are written once more
+        # Rows that over- or underflow here are written once more.
+        with np.errstate(over="ignore", invalid="ignore"):
             start = 0
             for statistic, factor in zip(statistics, self.factors, strict=True):
                 block = out[:, start : start + factor.size].reshape(statistic.shape)
                 np.multiply(statistic, factor, out=block, casting="same_kind")
                 start += factor.size
-            if self.norm is None:  # else what multiplies a whole row is of no consequence
+            # Scaled to unit length, a row does not change by a factor.
+            if self.norm is None:
                 out *= row_factors[:, None]
             if self.power != 1:
                 magnitude = np.abs(out)
@@ -149,9 +154,11 @@ class Encoder:
             squares = np.einsum("nf,nf->n", out, out)
             if self.norm == "l2":
                 out /= np.sqrt(np.where(squares > 0, squares, 1))[:, None]
+
         low, high = _SAFE_SQUARES[out.dtype.char]
-        safe = (squares < high) & ((squares > low) | (self.norm is None))
-        unsafe = np.flatnonzero(~safe & (sizes > 0))
+        # Without a norm, small features may be as small as they are.
+        is_safe = (squares < high) & ((squares > low) | (self.norm is None))
+        unsafe = np.flatnonzero(~is_safe & (sizes > 0))
         if len(unsafe):
             parts = [statistic[unsafe] for statistic in statistics]
             out[unsafe] = self._by_logarithms(parts, row_factors[unsafe], out.dtype)
@@ -162,15 +169,22 @@ class Encoder:
         """Return the statistics of each kind, the bags' sizes, and factors of the rows."""
         indptr = bags.indptr[span.start : span.stop + 1]
         n = len(indptr) - 1
+        # Bags are filled up with words that count 0 times, as kernels take several at a time.
+        n_steps = -(-np.diff(indptr) // WORDS_PER_STEP)
         ptr = np.zeros(n + 1, dtype=np.intp)
-        np.cumsum(-(-np.diff(indptr) // WORDS_PER_STEP) * WORDS_PER_STEP, out=ptr[1:])
-        words, amounts, largest = np.empty(ptr[-1], np.intp), np.empty(ptr[-1]), np.empty(n)
-        pad_bags(indptr, bags.indices, bags.data, ptr, words, amounts, largest)
-        padded = ptr, words, amounts
-        statistics, sizes = self.gradients.statistics(padded, responsibilities, self.kinds)
-        row_factors = largest  # as counts are relative to the bag's largest
-        if self.normalization == "fisher":  # the information of a bag is that of its vectors
-            row_factors = np.sqrt(largest) / np.sqrt(np.where(sizes > 0, sizes, 1.0))
+        np.cumsum(n_steps * WORDS_PER_STEP, out=ptr[1:])
+        words = np.empty(ptr[-1], dtype=np.intp)
+        counts = np.empty(ptr[-1])
+        largest_counts = np.empty(n)
+        pad_bags(indptr, bags.indices, bags.data, ptr, words, counts, largest_counts)
+        statistics, sizes = self.gradients.statistics(
+            (ptr, words, counts), responsibilities, self.kinds
+        )
+        # Counts are relative to the bag's largest one.
+        row_factors = largest_counts
+        if self.normalization == "fisher":
+            # The information of a bag is that of its vectors, as many as the sum of its counts.
+            row_factors = np.sqrt(largest_counts) / np.sqrt(np.where(sizes > 0, sizes, 1.0))
         return [statistics[kind] for kind in self.kinds], sizes, row_factors
 
     def _by_logarithms(self, parts: list[Array], row_factors: Array, dtype: DType) -> Array:
@@ -186,7 +200,8 @@ class Encoder:
             highest = logs.max(axis=1, keepdims=True)
             logs -= np.where(np.isneginf(highest), 0.0, highest)
         features = np.exp(np.minimum(logs, np.log(float(np.finfo(dtype).max))))
-        if self.norm == "l2":  # the largest is one, or all are zero
+        if self.norm == "l2":
+            # The largest entry is one, or all are zero.
             features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1.0)
         return np.copysign(features, statistics)
 
@@ -273,8 +288,9 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[ParameterConstraints] = {
-        "mixture": "no_validation",  # checked_mixture says more
-        "embeddings": "no_validation",  # checked_embeddings says more
+        # `checked_mixture` and `checked_embeddings` refuse others, and say more.
+        "mixture": "no_validation",
+        "embeddings": "no_validation",
         "embedding_dim": [Interval(Integral, 2, None, closed="left")],
         "fit_on": [StrOptions({"types", "tokens"})],
         "gradients": [tuple, list],
@@ -318,9 +334,20 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_features) or list of array-like
             Counts, or arrays of vectors of shape (n_vectors, n_dims).
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
         """
         with all_or_nothing(self), limited_blas():
-            frozen = isinstance(self.mixture, FrozenEstimator)
             mixture = checked_mixture(self.mixture, self.gradients)
             if is_lazy(X):
                 raise TypeError(
@@ -330,15 +357,17 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
             refuse_texts(X)
             rng = check_random_state(self.random_state)
             if are_arrays(X):
-                vectors, weights = self._fit_on_arrays(X), None
+                vectors, weights = self._fit_on_arrays(X)
             else:
                 vectors, weights = self._fit_on_counts(X, rng)
-            if not frozen:
+
+            if not isinstance(self.mixture, FrozenEstimator):
                 mixture = clone(mixture)
                 if self.mixture is None:
-                    mixture.set_params(n_components=count_distinct(vectors, N_COMPONENTS))
-                unseeded = mixture.get_params(deep=False).get("random_state", 0) is None
-                if unseeded and self.random_state is not None:
+                    # Equal vectors are no two components.
+                    mixture.set_params(n_components=count_distinct(vectors, _N_COMPONENTS))
+                has_no_seed = mixture.get_params(deep=False).get("random_state", 0) is None
+                if has_no_seed and self.random_state is not None:
                     mixture.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
                 mixture.fit(vectors, sample_weight=weights)
             elif mixture.n_features_in_ != vectors.shape[1]:
@@ -414,13 +443,19 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
     def _encoder(self) -> Encoder:
         self._check_ready()
-        model = self.mixture_.__vector_model__()
+        model = self.mixture_._skvmf_vector_model()
         check_kinds(self.gradients, model.names)
-        tangent, kinds = self.geometry == "tangent", tuple(self.gradients)
-        return Encoder(model, tangent, kinds, self.normalization, float(self.power), self.norm)
+        return Encoder(
+            model,
+            tangent=self.geometry == "tangent",
+            kinds=tuple(self.gradients),
+            normalization=self.normalization,
+            power=float(self.power),
+            norm=self.norm,
+        )
 
-    def _fit_on_arrays(self, X: Sequence[Array]) -> Array:
-        """Return all vectors; there is no table to keep."""
+    def _fit_on_arrays(self, X: Sequence[Array]) -> tuple[Array, None]:
+        """Return all vectors, each of which counts once; there is no table to keep."""
         if self.embeddings is not None:
             raise ValueError(
                 "embeddings are the vectors of the columns of a matrix of counts, and X is a "
@@ -432,7 +467,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         self.n_missing_embeddings_ = 0
         for name in ("n_features_in_", "feature_names_in_"):
             vars(self).pop(name, None)
-        return bags.table()
+        return bags.table(), None
 
     def _fit_on_counts(
         self, X: MatrixLike, rng: np.random.RandomState
@@ -450,8 +485,10 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         table, present = leave_out(table)
         if not present.any():
             raise ValueError("No column of X has a vector: all embeddings are nan or zero.")
-        self.embeddings_, self._present = table, present
+        self.embeddings_ = table
+        self._present = present
         self.n_missing_embeddings_ = int(np.count_nonzero(~present))
+        # Without a copy of the table where all columns have a vector.
         vectors = table if present.all() else table[present]
         if self.fit_on == "types":
             return vectors, None
@@ -465,7 +502,8 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
             for span, block in bags.blocks():
                 try:
                     encoder.encode(block, features[span])
-                except ValueError:  # the mixture's, which does not know about bags
+                except ValueError:
+                    # The mixture's, which does not know which bag a vector is in.
                     bags.check_finite()
                     raise
         return features
@@ -476,11 +514,13 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
         rows, row = checked_rows(X, sparse_rows=True)
         validate_data(self, row, reset=False)
+        # What workers get is without what only `fit` needs, and chunks of frames are arrays.
         lean = copy(self)
-        lean.mixture = lean.embeddings = None  # only `fit` needs them
-        vars(lean).pop("feature_names_in_", None)  # chunks of frames are arrays
+        lean.mixture = lean.embeddings = None
+        vars(lean).pop("feature_names_in_", None)
         dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
         if rows.dtype.kind in "biu":
+            # As `_counts` takes integers.
             dtype = table.dtype
         return mapped(lean, "transform", rows, dtype, n_features)
 

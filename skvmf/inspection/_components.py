@@ -48,7 +48,7 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> Point:
         return _from_parameters(*mixture)
     check_is_fitted(mixture)
     if isinstance(mixture, VonMisesFisherMixture):
-        return mixture.__vector_model__().fitted
+        return mixture._skvmf_vector_model().fitted
     covariances = ellipses(mixture)
     if covariances is None:
         raise ValueError(
@@ -57,56 +57,65 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> Point:
         )
     family = Gaussian(mixture.means_.shape[1], "full")
     components = family.components(mixture.means_, covariances)
-    weights, background = mixture.weights_, NO_BACKGROUND
+    weights = mixture.weights_
+    background = NO_BACKGROUND
     if isinstance(mixture, BaseMixture):
-        fitted = mixture.__vector_model__().fitted
-        weights, background = fitted.params.weights, fitted.background.with_units(None)
+        fitted = mixture._skvmf_vector_model().fitted
+        # With the background's weight as the last.
+        weights = fitted.params.weights
+        background = fitted.background.with_units(None)
     return Point(Mixture.plain(family, background), Params.first(weights, components))
 
 
 def _from_parameters(
     weights: ArrayLike, means: ArrayLike, covariances: ArrayLike | None = None
 ) -> Point:
-    given = np.asarray(means)
-    means = given[:, np.newaxis] if given.ndim == 1 else given
+    means = np.asarray(means)
+    if means.ndim == 1:
+        means = means[:, np.newaxis]
     d = means.shape[-1]
     if covariances is None:
         covariances = np.tile(np.eye(d), (len(means), 1, 1))
     elif np.ndim(covariances) == d == 1:
         covariances = np.reshape(covariances, (-1, 1, 1))
     mixture = SparseGaussianMixture.from_parameters(weights, means, covariances)
-    return mixture.__vector_model__().fitted
+    return mixture._skvmf_vector_model().fitted
 
 
 def select(fitted: Point, index: Array) -> Point:
     """Return some of the components, and the background, with weights that sum to one."""
-    family, params, old = fitted.family, fitted.params, fitted.params.components
-    if is_directional(fitted):
-        components = family.from_natural(old.directions.T[index], old.concentrations[index])
-    else:
-        components = family.components(old.means[index], old.covariances[index])
-    weights = np.append(fitted.weights[index], params.weights[fitted.n_components :])
-    return replace(fitted, params=Params.first(weights / (weights.sum() or 1.0), components))
+    components = fitted.family.chosen(fitted.params.components, index)
+    background_weight = fitted.params.weights[fitted.n_components :]
+    weights = np.append(fitted.weights[index], background_weight)
+    # Without any weight, they stay zeros.
+    weights = weights / (weights.sum() or 1.0)
+    return replace(fitted, params=Params.first(weights, components))
 
 
 def join(first: Point, second: Point) -> Point:
     """Return the components of two mixtures, which must be of one kind and of the same features."""
-    kinds = [(is_directional(each), each.family.dim) for each in (first, second)]
-    if kinds[0] != kinds[1]:
-        names = ["directions" if kind else "Gaussian or Student-t components" for kind, _ in kinds]
+    family = first.family
+    directional = is_directional(first)
+    if is_directional(second) != directional or second.family.dim != family.dim:
         raise ValueError(
             "Mixtures should have the same features, and both be of directions or neither, got "
-            f"{names[0]} of {kinds[0][1]} features and {names[1]} of {kinds[1][1]}."
+            f"{_kind(first)} and {_kind(second)}."
         )
-    family, parts = first.family, [first.params.components, second.params.components]
-    if kinds[0][0]:
+    parts = [first.params.components, second.params.components]
+    if directional:
+        # Tied components have one concentration.
         kappa = np.concatenate([np.broadcast_to(p.concentrations, len(p)) for p in parts])
         components = family.from_natural(np.hstack([p.directions for p in parts]).T, kappa)
     else:
-        means, covariances = ([getattr(p, n) for p in parts] for n in ("means", "covariances"))
-        components = family.components(np.vstack(means), np.concatenate(covariances))
+        means = np.vstack([p.means for p in parts])
+        components = family.components(means, np.concatenate([p.covariances for p in parts]))
     weights = np.full(len(components), 1 / len(components))
     return Point(Mixture.plain(family), Params.first(weights, components))
+
+
+def _kind(fitted: Point) -> str:
+    kind = "directions" if is_directional(fitted) else "Gaussian or Student-t components"
+    return f"{kind} of {fitted.family.dim} features"
 
 
 def is_directional(fitted: Point) -> bool:
@@ -115,6 +124,7 @@ def is_directional(fitted: Point) -> bool:
 
 
 def means_of(fitted: Point) -> Array:
+    """Return the means of Gaussian components, or the mean parameters of directions, (K, d)."""
     components = fitted.params.components
     if not is_directional(fitted):
         return np.asarray(components.means)
@@ -123,11 +133,12 @@ def means_of(fitted: Point) -> Array:
 
 def precisions(fitted: Point) -> Array:
     """Return P_k (K, d, d), with d log p_k / d mean = P_k (x - mean): inverse covariances."""
-    family, components = fitted.family, fitted.params.components
+    components = fitted.params.components
     if not is_directional(fitted):
-        return np.asarray(family.type.precisions(components.cholesky))
-    lengths, complements = components.lengths, components.complements
-    along, across = vmf.variance_eigenvalues(lengths, family.dim, complement=complements)
+        return np.asarray(fitted.family.type.precisions(components.cholesky))
+    along, across = vmf.variance_eigenvalues(
+        components.lengths, fitted.family.dim, complement=components.complements
+    )
     return axial(components.directions.T, 1 / along, 1 / across)
 
 
@@ -146,28 +157,35 @@ def log_affinities(fitted: Point, parts: Array, others: Array) -> tuple[Array, A
 
 
 def _log_affinities(fitted: Point, i: int, others: Array) -> Array:
+    """Return logarithms (n,) of the Bhattacharyya coefficients of component i with others."""
     components = fitted.params.components
     if is_directional(fitted):
-        directions, kappa = components.directions.T, components.concentrations
-        return log_affinities_of_directions(directions, kappa, i, others)
+        kappa = components.concentrations
+        return log_affinities_of_directions(components.directions.T, kappa, i, others)
+
+    covariance = components.covariances[i]
+    covariances_of_others = components.covariances[others]
+    between = (covariance + covariances_of_others) / 2
+    log_dets = np.linalg.slogdet(covariance)[1] + np.linalg.slogdet(covariances_of_others)[1]
+    log_ratios = log_dets / 2 - np.linalg.slogdet(between)[1]
     gaps = components.means[others] - components.means[i]
-    own, covariances = components.covariances[i], components.covariances[others]
-    between = (own + covariances) / 2
-    log_dets = (np.linalg.slogdet(own)[1] + np.linalg.slogdet(covariances)[1]) / 2
-    log_dets -= np.linalg.slogdet(between)[1]
     solved = np.linalg.solve(between, gaps[:, :, np.newaxis])[:, :, 0]
-    affinities = 0.5 * log_dets - 0.125 * np.einsum("nd,nd->n", gaps, solved)
-    affinities[np.isnan(affinities)] = -np.inf  # infinitely far: zeros were multiplied by that
-    return np.minimum(affinities, 0)  # but for rounding they are
+    affinities = 0.5 * log_ratios - 0.125 * np.einsum("nd,nd->n", gaps, solved)
+    # Means infinitely far apart: zeros of a matrix were multiplied by that.
+    affinities[np.isnan(affinities)] = -np.inf
+    # But for rounding, they are at most 0.
+    return np.minimum(affinities, 0)
 
 
 def log_densities(fitted: Point, X: Array) -> Array:
+    """Return the log-densities of all components at rows X, (n, K)."""
     ones = np.ones(len(X))
     block = DenseBlock(X, ones, ones, 0)
     return fitted.scores(block).log_density() - fitted.family.log_units(block)
 
 
 def log_joint(fitted: Point, X: Array) -> Array:
+    """Return the log-densities at rows X plus the log-weights."""
     return log_densities(fitted, X) + np.log(fitted.params.weights)
 
 
@@ -176,6 +194,11 @@ def scores(fitted: Point, X: Array) -> Array:
     joint = log_joint(fitted, X)
     resp = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
     ratios = resp / fitted.params.weights
-    gaps, own = X[:, np.newaxis, :] - means_of(fitted), resp[:, : fitted.n_components]
-    by_means = np.einsum("nk,kde,nke->nkd", own, precisions(fitted), gaps, optimize=True)
-    return np.hstack([ratios[:, :-1] - ratios[:, -1:], by_means.reshape(len(X), -1)])
+    # The last weight is one minus the others.
+    by_weights = ratios[:, :-1] - ratios[:, -1:]
+    gaps = X[:, np.newaxis, :] - means_of(fitted)
+    resp_of_components = resp[:, : fitted.n_components]
+    by_means = np.einsum(
+        "nk,kde,nke->nkd", resp_of_components, precisions(fitted), gaps, optimize=True
+    )
+    return np.hstack([by_weights, by_means.reshape(len(X), -1)])

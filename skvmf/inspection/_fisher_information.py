@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import logsumexp
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, gen_batches
 
 from .._engine.em.mixture import Point
 from .._engine.em.predictions import sample
@@ -27,9 +27,12 @@ from ._components import (
     select,
 )
 
-_MAX_NODES = 2**18  # of the quadrature; beyond, components are too unlike
-_BLOCK = 4096
-_REACH = 12  # standard deviations beyond the outer means, where densities are below 1e-31
+# Nodes of the quadrature: components that need more are so unlike that a sample does.
+_MAX_NODES = 2**18
+# Rows whose scores are in memory at a time.
+_BLOCK_SIZE = 4096
+# Standard deviations beyond the outer means, where densities are below 1e-31 of their peaks.
+_MAX_DEVIATIONS = 12
 
 
 @limited_blas()
@@ -94,8 +97,8 @@ def fisher_information(
     >>> fisher_information(overlap).eigenvalues.round(10) + 0.0
     array([0. , 0. , 0.5])
     """
-    names = set(parameters) if isinstance(parameters, tuple | list) else set()
-    if not names or not names <= {"weights", "means"}:
+    is_sequence = isinstance(parameters, tuple | list) and len(parameters) > 0
+    if not is_sequence or not {"weights", "means"}.issuperset(parameters):
         raise ValueError(f"parameters should hold 'weights', 'means' or both, got {parameters!r}.")
     if n_samples < 1:
         raise ValueError(f"n_samples should be at least 1, got {n_samples}.")
@@ -111,26 +114,29 @@ def fisher_information(
     if coordinates == "relative":
         feature = _ordering_feature(mixture, ordering_feature, d)
         fitted = select(fitted, np.argsort(means_of(fitted)[:, feature], kind="stable"))
-        jacobian = np.kron(np.tri(K), np.eye(d))  # means are sums of gaps
+        # Means are sums of gaps.
+        jacobian = np.kron(np.tri(K), np.eye(d))
     elif coordinates != "absolute":
         raise ValueError(f"coordinates should be 'absolute' or 'relative', got {coordinates!r}.")
-    nodes, masses = _quadrature(fitted)
-    method = "quadrature"
-    if nodes is None:
+
+    quadrature = _quadrature(fitted)
+    if quadrature is None:
         method = "monte carlo"
         nodes, _ = sample(fitted, n_samples, checked_generator(random_state))
         masses = np.full(n_samples, 1 / n_samples)
+    else:
+        method = "quadrature"
+        nodes, masses = quadrature
     n_weights = len(fitted.params.weights) - 1
     information = np.zeros((n_weights + K * d, n_weights + K * d))
-    for start in range(0, len(nodes), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for block in gen_batches(len(nodes), _BLOCK_SIZE):
         s = scores(fitted, nodes[block])
         information += (s * masses[block, np.newaxis]).T @ s
+
     J = block_diag(np.eye(n_weights), jacobian)
     information = J.T @ information @ J
-    chosen = np.arange(len(information)) < n_weights
-    chosen = (chosen & ("weights" in names)) | (~chosen & ("means" in names))
-    information = information[np.ix_(chosen, chosen)]
+    unknown = np.repeat(["weights" in parameters, "means" in parameters], [n_weights, K * d])
+    information = information[np.ix_(unknown, unknown)]
     eigenvalues = np.linalg.eigvalsh(information)
     return Bunch(information=information, eigenvalues=eigenvalues, method=method)
 
@@ -145,42 +151,50 @@ def _ordering_feature(mixture: object, given: int | None, n_features: int) -> in
     return int(feature)
 
 
-def _quadrature(fitted: Point) -> tuple[Any, Any]:
+def _quadrature(fitted: Point) -> tuple[Array, Array] | None:
     """Return nodes (n, 1) of the trapezoidal rule and their masses, None if there is none.
 
     The step resolves the narrowest component and the posterior between the two furthest apart,
     whose poles lie pi over the slope of its logit away from the real line (derived here).
     """
     if is_directional(fitted) or fitted.family.dim > 1:
-        return None, None
-    components, background = fitted.params.components, fitted.background
-    means, scales = components.means[:, 0], np.sqrt(components.covariances[:, 0, 0])
-    lowest, highest = (means - _REACH * scales).min(), (means + _REACH * scales).max()
+        return None
+    means = fitted.params.components.means[:, 0]
+    scales = np.sqrt(fitted.params.components.covariances[:, 0, 0])
+    lowest = (means - _MAX_DEVIATIONS * scales).min()
+    highest = (means + _MAX_DEVIATIONS * scales).max()
     width = scales.min()
     step = width * min(0.1, 0.5 * width / max(np.ptp(means), width))
-    step /= 1 + len(background)  # towards it an edge is sharper than the middle
+    # Towards a background, the edge of a component is sharper than its middle.
+    step /= 1 + len(fitted.background)
     n_nodes = np.ceil((highest - lowest) / step) + 1
     if n_nodes > _MAX_NODES:
-        return None, None
+        return None
+
     nodes, step = np.linspace(lowest, highest, int(n_nodes), retstep=True)
     nodes = nodes[:, np.newaxis]
-    own = log_joint(fitted, nodes)[:, : len(means)]
-    masses = step * np.exp(logsumexp(own, axis=1))
-    if background.bounds is not None:
-        low, high = background.bounds[:, 0]
-        edges = np.unique(np.clip([low, lowest, highest, high], low, high))
-        for a, b in itertools.pairwise(edges):
-            near = a >= lowest and b <= highest  # elsewhere the density is constant
-            more, shares = _box_nodes(a, b, 8 * step if near else b - a)
-            nodes = np.vstack([nodes, more[:, np.newaxis]])
-            weight = fitted.params.background_weight * (b - a) / (high - low)
-            masses = np.append(masses, weight * shares)
+    log_parts = log_joint(fitted, nodes)[:, : len(means)]
+    masses = step * np.exp(logsumexp(log_parts, axis=1))
+    if fitted.background.bounds is None:
+        return nodes, masses
+
+    # The box of a background has jumps, which the trapezoidal rule would see in one of its steps.
+    low, high = fitted.background.bounds[:, 0]
+    edges = np.unique(np.clip([low, lowest, highest, high], low, high))
+    for a, b in itertools.pairwise(edges):
+        # Away from all components, the scores are constant: one interval does.
+        near = a >= lowest and b <= highest
+        nodes_in_box, shares = _box_nodes(a, b, 8 * step if near else b - a)
+        weight = fitted.params.background_weight * (b - a) / (high - low)
+        nodes = np.vstack([nodes, nodes_in_box[:, np.newaxis]])
+        masses = np.append(masses, weight * shares)
     return nodes, masses
 
 
 def _box_nodes(low: float, high: float, length: float) -> tuple[Array, Array]:
     """Return Gauss-Legendre nodes and masses of the mean over an interval, in parts of `length`."""
     edges = np.linspace(low, high, int(np.ceil((high - low) / length)) + 1)
+    # 16 nodes in each part: of a part of eight steps, two per step.
     points, masses = np.polynomial.legendre.leggauss(16)
     halves = np.diff(edges)[:, np.newaxis] / 2
     nodes = (edges[:-1, np.newaxis] + halves * (points + 1)).ravel()

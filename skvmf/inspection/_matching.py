@@ -70,35 +70,46 @@ RelativeGMM or GaussianMixture
     >>> matched.indices, matched.new
     (array([2, 1]), array([0]))
     """
-    fitted = [read_mixture(each) for each in (reference, mixture)]
-    K, (old, new) = len(fitted[0].weights), [np.flatnonzero(each.weights) for each in fitted]
-    near, logs = log_affinities(join(*fitted), old, K + new)
-    columns = np.searchsorted(new, near - K)
-    rows, columns, overlaps = _assigned(np.exp(logs), columns)
-    kept = overlaps >= max(min_overlap, np.finfo(np.float64).tiny)
+    old = read_mixture(reference)
+    new = read_mixture(mixture)
+    active_old = np.flatnonzero(old.weights)
+    active_new = np.flatnonzero(new.weights)
+    # In the joined mixture, the new components come after all old ones.
+    K = len(old.weights)
+    near, log_overlaps = log_affinities(join(old, new), active_old, K + active_new)
+    columns = np.searchsorted(active_new, near - K)
+    rows, columns, overlaps = _assigned(np.exp(log_overlaps), columns)
+
+    is_pair = overlaps >= max(min_overlap, np.finfo(np.float64).tiny)
+    old_of_pairs = active_old[rows[is_pair]]
+    new_of_pairs = active_new[columns[is_pair]]
     matched = Bunch(indices=np.full(K, -1), overlaps=np.zeros(K))
-    matched.indices[old[rows[kept]]] = new[columns[kept]]
-    matched.overlaps[old[rows[kept]]] = overlaps[kept]
-    matched.new = np.setdiff1d(new, new[columns[kept]])
+    matched.indices[old_of_pairs] = new_of_pairs
+    matched.overlaps[old_of_pairs] = overlaps[is_pair]
+    matched.new = np.setdiff1d(active_new, new_of_pairs)
     return matched
 
 
 def _assigned(overlaps: Array, columns: Array) -> tuple[Array, Array, Array]:
     """Return rows and columns of pairs with the largest sum of overlaps (m, n), and these."""
     m, n = overlaps.shape
-    if m == 0 or n > columns.max():  # of all pairs
-        rows, chosen = linear_sum_assignment(overlaps, maximize=True)
-        return rows, chosen, overlaps[rows, chosen]
+    if m == 0 or n > columns.max():
+        # Each row has an overlap with every column.
+        rows, assigned = linear_sum_assignment(overlaps, maximize=True)
+        return rows, assigned, overlaps[rows, assigned]
+
+    # A row that none of its columns is left for gets a column of its own, which costs more than
+    # any other. A sparse graph has no edge of cost 0, so costs are between 1 and 2.
     n_columns = int(columns.max()) + 1
-    costs = np.append(2 - overlaps, np.full((m, 1), 2.0), axis=1)  # the last is of no partner
+    costs = np.append(2 - overlaps, np.full((m, 1), 2.0), axis=1)
     columns = np.append(columns, n_columns + np.arange(m)[:, np.newaxis], axis=1)
-    pairs = np.repeat(np.arange(m), n + 1), columns.ravel()
-    graph = csr_array((costs.ravel(), pairs), shape=(m, n_columns + m))
-    graph.indices, graph.indptr = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
-    rows, chosen = min_weight_full_bipartite_matching(graph)
-    found = 2 - np.asarray(graph[rows, chosen]).ravel()
-    kept = chosen < n_columns
-    return rows[kept], chosen[kept], found[kept]
+    # SciPy's matching takes indices of 32 bits only.
+    edges = np.repeat(np.arange(m, dtype=np.int32), n + 1), columns.ravel().astype(np.int32)
+    graph = csr_array((costs.ravel(), edges), shape=(m, n_columns + m))
+    rows, assigned = min_weight_full_bipartite_matching(graph)
+    overlaps = 2 - np.asarray(graph[rows, assigned]).ravel()
+    has_partner = assigned < n_columns
+    return rows[has_partner], assigned[has_partner], overlaps[has_partner]
 
 
 def renumber_components(
@@ -145,7 +156,7 @@ def renumber_components(
     """
     refuse_others(mixture)
     matched = match_components(reference, mixture, min_overlap=min_overlap)
-    return mixture.__renumbered__(np.append(matched.indices, matched.new))
+    return mixture._skvmf_renumbered(np.append(matched.indices, matched.new))
 
 
 def refuse_others(mixture: object) -> None:
@@ -216,21 +227,35 @@ def component_stability(
     refuse_others(mixture)
     if not is_integer(n_resamples) or n_resamples < 1:
         raise ValueError(f"n_resamples should be a whole number of at least 1, got {n_resamples}.")
-    X, rng = in_memory(X), check_random_state(random_state)
+    X = in_memory(X)
+    rng = check_random_state(random_state)
     labels = mixture.predict(X)
+    n_rows = len(labels)
     weights = 1.0 if sample_weight is None else np.asarray(in_memory(sample_weight))
-    overlaps, same, scores = [], [], []
+    overlaps = []
+    same_label = []
+    scores = []
     for _ in range(int(n_resamples)):
         again = clone(mixture).set_params(random_state=rng.randint(2**31 - 1))
-        again.checkpoint = None  # the file is the mixture's
-        times = np.bincount(rng.randint(len(labels), size=len(labels)), minlength=len(labels))
-        with warnings.catch_warnings():  # of few steps and lost components: the numbers show them
+        # The file is that of the given mixture.
+        again.checkpoint = None
+        n_draws = np.bincount(rng.randint(n_rows, size=n_rows), minlength=n_rows)
+        with warnings.catch_warnings():
+            # Of few steps and lost components: the numbers show these.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            again.fit(X, sample_weight=times * weights)
-        matched, found = match_components(mixture, again), again.predict(X)
-        numbers = np.append(matched.indices, -1)[labels]  # of the background -1
+            again.fit(X, sample_weight=n_draws * weights)
+        labels_again = again.predict(X)
+        matched = match_components(mixture, again)
+        # The label that each row would have again; the last entry is that of the background, -1.
+        expected = np.append(matched.indices, -1)[labels]
+        # A component that matches none has the label -1, too, but is no background.
+        has_match = (expected >= 0) | (labels < 0)
         overlaps.append(matched.overlaps)
-        same.append((numbers == found) & ((numbers >= 0) | (labels < 0)))
-        scores.append(adjusted_rand_score(labels, found))
-    means = {"components": np.mean(overlaps, axis=0), "rows": np.mean(same, axis=0)}
-    return Bunch(**means, scores=np.array(scores), interval=np.quantile(scores, [0.025, 0.975]))
+        same_label.append((labels_again == expected) & has_match)
+        scores.append(adjusted_rand_score(labels, labels_again))
+    return Bunch(
+        components=np.mean(overlaps, axis=0),
+        rows=np.mean(same_label, axis=0),
+        scores=np.array(scores),
+        interval=np.quantile(scores, [0.025, 0.975]),
+    )

@@ -26,41 +26,51 @@ from ..mixture._base import BaseMixture
 from ..mixture._validation import in_memory
 from ._components import is_directional, log_affinities, log_densities, read_mixture
 
+# Characters of the beginning of a text, which leave room for the other columns of the table.
+_MAX_TEXT_LENGTH = 60
+# Components that are printed: more would push the first ones, the largest, out of sight.
+_MAX_LINES = 40
+# Columns of text, aligned to the left; numbers are to the right.
+_LISTS = "words", "features", "texts", "typical", "doubtful"
+
 
 def component_rows(
     mixture: Any, fitted: Point, active: Array, X: Any, n_rows: int, labels: Any
 ) -> tuple[Array, dict[str, Any]]:
     """Return the labels of rows, and what a summary tells about the rows of components `active`."""
     X = in_memory(X)
+    # Predictions take X as it is given: with its names, if it has any.
     if labels is None:
-        labels = mixture.predict(X)  # of X as it is given: with its names, if it has any
+        labels = mixture.predict(X)
     proba = mixture.predict_proba(X)
-    options = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # the mixture has looked
+    # The mixture has refused missing values already unless it takes them.
+    options = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
     rows = check_rows(X, dtype=[np.float64, np.float32], **options)
-    lacking = np.zeros(len(labels))
+    n_missing = np.zeros(len(labels))
     if not sparse.issparse(rows) and np.isnan(rows).any():
-        lacking, rows = np.isnan(rows).sum(axis=1), mixture.impute(X)
-    sizes, cosines, typical, doubtful = [], [], [], []
+        n_missing = np.isnan(rows).sum(axis=1)
+        rows = mixture.impute(X)
+
+    columns: dict[str, Any] = {"sizes": [], "cosines": [], "typical": [], "doubtful": []}
     for k in active:
         members = np.flatnonzero(labels == k)
-        closeness = _closeness(fitted, k, rows[members]) if len(members) else np.empty(0)
-        closeness -= lacking[members] / 2  # what a missing value is expected to take away
+        # An imputed value is the most probable one. A value that is known is expected to be half a
+        # nat less probable: without that, rows that lack most would be the most typical.
+        closeness = _closeness(fitted, k, rows[members]) - n_missing[members] / 2
         known = closeness[~np.isnan(closeness)]
-        sizes.append(len(members))
-        cosines.append(known.mean() if len(known) else np.nan)
-        typical.append(members[np.argsort(-closeness, kind="stable")[:n_rows]])
-        doubtful.append(members[np.argsort(proba[members, k], kind="stable")[:n_rows]])
-    return labels, {
-        "sizes": np.array(sizes),
-        "cosines": np.array(cosines) if is_directional(fitted) else None,
-        "typical": typical,
-        "doubtful": doubtful,
-        "n_outliers": int(np.count_nonzero(labels == -1)),
-    }
+        columns["sizes"].append(len(members))
+        columns["cosines"].append(known.mean() if len(known) else np.nan)
+        columns["typical"].append(members[np.argsort(-closeness, kind="stable")[:n_rows]])
+        columns["doubtful"].append(members[np.argsort(proba[members, k], kind="stable")[:n_rows]])
+    columns["sizes"] = np.array(columns["sizes"])
+    columns["cosines"] = np.array(columns["cosines"]) if is_directional(fitted) else None
+    return labels, columns | {"n_outliers": int(np.count_nonzero(labels == -1))}
 
 
 def _closeness(fitted: Point, k: int, X: Matrix) -> Array:
     """Return cosines of rows with direction k, nan for zeros, or log-densities, (n,)."""
+    if X.shape[0] == 0:
+        return np.empty(0)
     if not is_directional(fitted):
         return log_densities(fitted, X.astype(np.float64))[:, k]
     if sparse.issparse(X):
@@ -70,10 +80,8 @@ def _closeness(fitted: Point, k: int, X: Matrix) -> Array:
         X = X.astype(np.float64)
         normalize_rows(X)
     cosines = np.asarray(safe_sparse_dot(X, fitted.params.components.directions[:, k])).ravel()
-    return np.where(np.asarray(abs(X).sum(axis=1)).ravel() > 0, cosines, np.nan)
-
-
-_LENGTH = 60  # of the beginning of a text, in characters
+    has_direction = np.asarray(abs(X).sum(axis=1)).ravel() > 0
+    return np.where(has_direction, cosines, np.nan)
 
 
 def checked_texts(texts: Any, n_rows: int) -> Sequence[str]:
@@ -100,32 +108,36 @@ def class_words(
     """
     counter = CountVectorizer(stop_words="english") if vectorizer is None else clone(vectorizer)
     if hasattr(counter, "build_analyzer") and not any(map(counter.build_analyzer(), texts)):
-        return [[] for _ in classes]  # scikit-learn refuses an empty vocabulary
+        # scikit-learn refuses an empty vocabulary.
+        return [[] for _ in classes]
     counts = counter.fit_transform(texts)
     words = counter.get_feature_names_out()
-    all_classes, numbers = np.unique(labels, return_inverse=True)
+
     n = len(texts)
-    members = sparse.csr_array((np.ones(n), (numbers, np.arange(n))), (len(all_classes), n))
-    by_class = sparse.csr_array(members @ counts)
-    by_class.sort_indices()  # in the order of the words, which decides between equal scores
-    frequencies = np.asarray(by_class.sum(axis=0)).ravel()
+    all_classes, numbers = np.unique(labels, return_inverse=True)
+    membership = sparse.csr_array((np.ones(n), (numbers, np.arange(n))), (len(all_classes), n))
+    scores = sparse.csr_array(membership @ counts)
+    # In the order of the words, which decides between equal scores.
+    scores.sort_indices()
+    frequencies = np.asarray(scores.sum(axis=0)).ravel()
     average = frequencies.sum() / len(all_classes)
-    by_class.data = np.sqrt(by_class.data) * np.log1p(average / frequencies[by_class.indices])
-    best = {}
-    for k, begin, end in zip(all_classes, by_class.indptr, by_class.indptr[1:], strict=False):
-        order = np.argsort(-by_class.data[begin:end], kind="stable")[:n_words]
-        best[k] = [str(word) for word in words[by_class.indices[begin:end][order]]]
-    return [best.get(k, []) for k in classes]
+    scores.data = np.sqrt(scores.data) * np.log1p(average / frequencies[scores.indices])
+
+    words_of = {}
+    for k, span in zip(all_classes, map(slice, scores.indptr, scores.indptr[1:]), strict=True):
+        best = np.argsort(-scores.data[span], kind="stable")[:n_words]
+        words_of[k] = [str(word) for word in words[scores.indices[span][best]]]
+    # A component may be no row's most probable one.
+    return [words_of.get(k, []) for k in classes]
 
 
 def beginning(text: str) -> str:
     """Return the beginning of a text in one line."""
-    line = " ".join(text[: 10 * _LENGTH].split())
-    return line if len(line) <= _LENGTH else line[: _LENGTH - 3].rstrip() + "..."
-
-
-_SHOWN = 40  # components that are printed
-_LISTS = "words", "features", "texts", "typical", "doubtful"  # columns aligned to the left
+    # Only a part of a long text is split; ten times as much leaves room for white space.
+    line = " ".join(text[: 10 * _MAX_TEXT_LENGTH].split())
+    if len(line) <= _MAX_TEXT_LENGTH:
+        return line
+    return line[: _MAX_TEXT_LENGTH - 3].rstrip() + "..."
 
 
 @dataclass(frozen=True)
@@ -207,9 +219,14 @@ class ComponentSummary:
             table["angle"] = [f"{angle:.0f} deg" for angle in self.angles]
         pairs = zip(self.nearest, self.overlaps, strict=True)
         table["nearest"] = ["" if k < 0 else f"{k} ({overlap:.2f})" for k, overlap in pairs]
-        rows = (self.typical, self.doubtful) if self.texts is None else (None, None)
-        lists = [self.words, self.features, self.texts, *rows]
-        for name, column in zip(_LISTS, lists, strict=True):
+        lists: dict[str, Any] = {
+            "words": self.words,
+            "features": self.features,
+            "texts": self.texts,
+        }
+        if self.texts is None:
+            lists |= {"typical": self.typical, "doubtful": self.doubtful}
+        for name, column in lists.items():
             if column is not None:
                 separator = "\n" if name == "texts" else ", "
                 table[name] = [separator.join(map(str, each)) for each in column]
@@ -237,8 +254,8 @@ class ComponentSummary:
         """
         names = [str(k) for k in range(self.n_components)]
         words = self.features if self.words is None else self.words
-        for k, own in zip(self.labels, words or [], strict=False):
-            names[k] = separator.join(own[:n_words]) or names[k]
+        for k, words_of_k in zip(self.labels, words or [], strict=False):
+            names[k] = separator.join(words_of_k[:n_words]) or names[k]
         return names
 
     def to_frame(self) -> Any:
@@ -252,27 +269,37 @@ class ComponentSummary:
         """
         import pandas as pd
 
-        names = ["sizes", "weights", "stability", "cosines", "angles", "nearest", "overlaps"]
-        columns = {name.removesuffix("s"): getattr(self, name) for name in names}
-        columns = {"rows": columns.pop("size")} | columns
-        columns |= {name: getattr(self, name) for name in _LISTS}
+        columns = {
+            "rows": self.sizes,
+            "weight": self.weights,
+            "stability": self.stability,
+            "cosine": self.cosines,
+            "angle": self.angles,
+            "nearest": self.nearest,
+            "overlap": self.overlaps,
+            "words": self.words,
+            "features": self.features,
+            "texts": self.texts,
+            "typical": self.typical,
+            "doubtful": self.doubtful,
+        }
         known = {name: list(column) for name, column in columns.items() if column is not None}
         return pd.DataFrame(known, index=pd.Index(self.labels, name="component"))
 
     def __str__(self) -> str:
         columns = self.columns
-        n_lines = len(columns["component"])
-        shown = {
-            name: [text.partition("\n")[0] for text in [name, *column[:_SHOWN]]]
-            for name, column in columns.items()
-        }
-        widths = {name: max(map(len, column)) for name, column in shown.items()}
-        put = {name: str.ljust if name in _LISTS else str.rjust for name in shown}
-        aligned = [[put[n](text, widths[n]) for text in column] for n, column in shown.items()]
+        aligned = []
+        for name, column in columns.items():
+            cells = [text.partition("\n")[0] for text in [name, *column[:_MAX_LINES]]]
+            align = str.ljust if name in _LISTS else str.rjust
+            width = max(map(len, cells))
+            aligned.append([align(cell, width) for cell in cells])
         lines = ["  ".join(cells).rstrip() for cells in zip(*aligned, strict=True)]
-        if n_lines > _SHOWN:
-            lines.append(f"... and {n_lines - _SHOWN} more")
-        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"  # a console may lack letters
+        n_left_out = len(columns["component"]) - _MAX_LINES
+        if n_left_out > 0:
+            lines.append(f"... and {n_left_out} more")
+        # A console may lack letters of the texts.
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         return "\n".join(lines).encode(encoding, "backslashreplace").decode(encoding)
 
     __repr__ = __str__
@@ -357,43 +384,46 @@ def component_summary(
     >>> summary.features, summary.sizes.tolist()
     ([['tea', 'ice'], ['puck', 'ice']], [60, 40])
     """
-    if X is None and (texts is not None or labels is not None):
-        name, source = ("labels", "have") if texts is None else ("texts", "were computed from")
-        raise ValueError(f"{name} need X: give the rows that {source} these {name}.")
+    if X is None and texts is not None:
+        raise ValueError("texts need X: give the rows that were computed from these texts.")
+    if X is None and labels is not None:
+        raise ValueError("labels need X: give the rows that have these labels.")
     if labels is not None:
         X = in_memory(X)
         mixture, labels = _of_labels(mixture, X, labels)
     check_is_fitted(mixture)
     mixture = getattr(mixture, "best_estimator_", mixture)
     fitted = read_mixture(mixture)
-    weights, angles = fitted.weights, None
+    active = np.flatnonzero(fitted.weights)
+    active = active[np.argsort(-fitted.weights[active], kind="stable")]
+
+    angles = None
     if is_directional(fitted):
-        angles = np.degrees(np.arccos(fitted.params.components.lengths))
-    active = np.flatnonzero(weights)
-    active = active[np.argsort(-weights[active], kind="stable")]
-    names = getattr(mixture, "feature_names_in_", None) if feature_names is None else feature_names
-    if names is not None and len(names) != fitted.family.dim:
-        raise ValueError(f"feature_names should be {fitted.family.dim} names, got {len(names)}.")
-    nearest, overlaps = np.full(len(active), -1), np.zeros(len(active))
-    if len(active) > 1:
-        near, affinities = log_affinities(fitted, active, active)
-        affinities[near == active[:, np.newaxis]] = -np.inf
-        best = affinities.argmax(axis=1)[:, np.newaxis]
-        nearest = np.take_along_axis(near, best, axis=1)[:, 0]
-        overlaps = np.exp(np.take_along_axis(affinities, best, axis=1)[:, 0])
+        angles = np.degrees(np.arccos(fitted.params.components.lengths))[active]
+    if feature_names is None:
+        feature_names = getattr(mixture, "feature_names_in_", None)
+    features = None
+    if feature_names is not None:
+        if len(feature_names) != fitted.family.dim:
+            raise ValueError(
+                f"feature_names should be {fitted.family.dim} names, got {len(feature_names)}."
+            )
+        features = _features(fitted, active, feature_names, n_features)
+    nearest, overlaps = _nearest(fitted, active)
     summary = ComponentSummary(
         active,
-        weights[active],
-        None if angles is None else angles[active],
+        fitted.weights[active],
+        angles,
         nearest,
         overlaps,
-        None if names is None else _features(fitted, active, names, n_features),
+        features,
         background_weight=fitted.params.background_weight,
-        n_components=len(weights),
+        n_components=len(fitted.weights),
         stability=None if stability is None else stability["components"][active],
     )
     if X is None:
         return summary
+
     labels, columns = component_rows(mixture, fitted, active, X, n_rows, labels)
     if texts is not None:
         texts = checked_texts(texts, len(labels))
@@ -404,44 +434,65 @@ def component_summary(
 
 def _of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
     """Return a mixture with a component for each label, estimated from the rows that have it."""
-    labels, n_rows = np.asarray(in_memory(labels)), num_samples(X)
-    whole = labels.shape == (n_rows,) and labels.dtype.kind in "iu" and labels.min(initial=0) >= -1
-    if not whole or labels.max() < 0:
+    labels = np.asarray(in_memory(labels))
+    n_rows = num_samples(X)
+    is_valid = labels.shape == (n_rows,) and labels.dtype.kind in "iu"
+    if not is_valid or labels.min(initial=0) < -1 or labels.max(initial=-1) < 0:
         raise ValueError(
             "labels should be whole numbers from 0, or -1 for outliers, one for each of the "
             f"{n_rows} rows, got shape {labels.shape} and {labels.dtype}: {labels}."
         )
-    kind = VonMisesFisherMixture() if mixture is None else getattr(mixture, "estimator", mixture)
-    if isinstance(kind, RelativeGMM):  # which would sort the clusters
+    kind = getattr(mixture, "estimator", mixture)
+    if kind is None:
+        kind = VonMisesFisherMixture()
+    elif isinstance(kind, RelativeGMM):
+        # A RelativeGMM would sort the clusters, which would then have other numbers.
         kind = SparseGaussianMixture().set_params(
             covariance_type=kind.covariance_type, missing_values=kind.missing_values
         )
-    plain: dict[str, Any] = {
-        "weight_concentration_prior": 1.0,
-        "weights_init": None,
-        "means_init": None,
-    }
-    plain |= {"fixed": (), "n_init": 1, "warm_start": False, "checkpoint": None, "max_iter": 0}
-    outliers = {"background": bool(labels.min() < 0)}
-    given = {"n_components": int(labels.max()) + 1, "init_params": labels}
-    of_labels: BaseMixture = clone(kind).set_params(**plain, **outliers, **given)
+    # No step: the components are those of the labels, and nothing else begins or shifts them.
+    of_labels: BaseMixture = clone(kind).set_params(
+        n_components=int(labels.max()) + 1,
+        init_params=labels,
+        background=bool(labels.min() < 0),
+        max_iter=0,
+        n_init=1,
+        warm_start=False,
+        checkpoint=None,
+        fixed=(),
+        weights_init=None,
+        means_init=None,
+        weight_concentration_prior=1.0,
+    )
     return of_labels.fit(X), labels
+
+
+def _nearest(fitted: Point, active: Array) -> tuple[Array, Array]:
+    """Return the component that overlaps most with each active one, -1 if none, and how much."""
+    if len(active) < 2:
+        return np.full(len(active), -1), np.zeros(len(active))
+    near, log_overlaps = log_affinities(fitted, active, active)
+    log_overlaps[near == active[:, np.newaxis]] = -np.inf
+    best = log_overlaps.argmax(axis=1)[:, np.newaxis]
+    nearest = np.take_along_axis(near, best, axis=1)[:, 0]
+    return nearest, np.exp(np.take_along_axis(log_overlaps, best, axis=1)[:, 0])
 
 
 def _features(
     fitted: Point, active: Array, names: Sequence[str], n_features: int
 ) -> list[list[str]]:
     """Return names of the features that distinguish each of some components."""
-    components, weights = fitted.params.components, fitted.params.conditional_weights
+    components = fitted.params.components
     if is_directional(fitted):
         heaviest = np.argsort(-components.directions.T, axis=1, kind="stable")[:, :n_features]
         return [[str(names[i]) for i in features] for features in heaviest[active]]
+
+    # Distances from the overall mean in standard deviations of the mixture.
+    weights = fitted.params.conditional_weights
     gaps = components.means - weights @ components.means
-    inner = np.einsum("kdd->kd", components.covariances)
-    spread = np.sqrt(weights @ (inner + gaps**2))
+    variances = np.einsum("kdd->kd", components.covariances)
+    spread = np.sqrt(weights @ (variances + gaps**2))
     scores = gaps / np.where(spread > 0, spread, 1.0)
     furthest = np.argsort(-np.abs(scores), axis=1, kind="stable")[:, :n_features]
-    return [
-        [f"{'+' if score[i] > 0 else '-'}{names[i]}" for i in features]
-        for score, features in zip(scores[active], furthest[active], strict=True)
-    ]
+    signs = np.where(scores > 0, "+", "-")
+    return [[f"{signs[k, i]}{names[i]}" for i in furthest[k]] for k in active]

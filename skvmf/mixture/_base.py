@@ -609,20 +609,20 @@ class BaseMixture(MixtureParameters, ABC):
         check_count(n_samples, "n_samples")
         return predictions.sample(self._fitted, n_samples, self._generator())
 
-    # What other parts of the package need. As in scikit-learn's protocols, names with underscores
-    # on both sides are neither public nor private to a mixture.
+    # What other parts of the package need. As in scikit-learn (`_sklearn_output_config`), names
+    # that begin with the package's name are neither public nor private to a mixture.
 
-    def __gradient_names__(self) -> Mapping[str, str]:
+    def _skvmf_gradient_names(self) -> Mapping[str, str]:
         """Return the kinds of gradients, each with a name, also before a fit; or raise."""
         self._validate_params()
         return self._family(2).gradients.names
 
-    def __vector_model__(self) -> VectorModel:
+    def _skvmf_vector_model(self) -> VectorModel:
         """Return the fit as the engine has it, and as bags of vectors need it."""
         self._check_ready()
         return VectorModel(self._as_published(), self._vector_rows)
 
-    def __merge_path__(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
+    def _skvmf_merge_path(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
         """Return the path from this fit down to fewer components, for the rows of the fit."""
         X = self._validated(X, reset=False)
         rows = self._make_rows(X, sample_weight, moments=True)
@@ -634,7 +634,7 @@ class BaseMixture(MixtureParameters, ABC):
 
         return MergePath(of_size, self._fitted, self.lower_bound_, rows, self.tol)
 
-    def __with_fit__(self, fitted: Point, memory: Statistics | None = None) -> Self:
+    def _skvmf_with_fit(self, fitted: Point, memory: Statistics | None = None) -> Self:
         """Return a mixture with the parameters and features of this one and another fit."""
         mixture: Self = clone(self).set_params(n_components=fitted.n_components)
         mixture._publish(fitted, memory)
@@ -642,7 +642,7 @@ class BaseMixture(MixtureParameters, ABC):
         vars(mixture).update({name: getattr(self, name) for name in seen})
         return mixture
 
-    def __renumbered__(self, numbers: Array) -> Self:
+    def _skvmf_renumbered(self, numbers: Array) -> Self:
         """Return a mixture of some of the components, by their numbers; -1 is a pruned one."""
         fitted, memory, kept = self._fitted, self._memory, numbers >= 0
         if self._constraint().order(fitted.params.components) is not None:
@@ -653,7 +653,7 @@ class BaseMixture(MixtureParameters, ABC):
         if memory is not None:
             memory = chosen_statistics(fitted.family, memory, numbers)
         params = Params.first(weights, components).pruned()
-        result = self.__with_fit__(replace(fitted, params=params), memory)
+        result = self._skvmf_with_fit(replace(fitted, params=params), memory)
         prior = np.asarray(self.weight_concentration_prior)
         if prior.ndim > 0:  # each stays with its component; one that is gone gets any
             result.weight_concentration_prior = prior[chosen]

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from functools import wraps
 from numbers import Integral, Real
 from time import perf_counter
-from typing import (
-    Any,
-    ClassVar,
-    Concatenate,
-    Literal,
-    NamedTuple,
-    ParamSpec,
-    Self,
-    TypeAlias,
-    TypeVar,
-    get_args,
-)
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,9 +40,20 @@ CriterionName: TypeAlias = Literal["slope", "bic", "icl", "held_out"]
 CRITERIA = frozenset(get_args(CriterionName))
 Criterion: TypeAlias = CriterionName | Callable[[dict[str, Any]], Any]
 
-_FAR_TOO_MANY = 2 / 3  # of max_components, from which components are far too many
-_MIN_PENALTY = 1.5  # nats per parameter
-_TOO_FEW = 1 / 10  # of max_components, up to which a choice by the slope needs a second look
+# The share of max_components from which components are far too many, and the nats that a parameter
+# costs at least, those of AIC3: chosen on the data sets with labels of the user guide's tables.
+_FAR_TOO_MANY = 2 / 3
+_MIN_PENALTY = 1.5
+# The share of max_components up to which a choice by the slope needs a second look.
+_TOO_FEW = 1 / 10
+# A step removes at most one component in 30, so that a path has every number below 60. Above 1000,
+# where each step takes longest, one in 5.
+_FINE_STEP = 30
+_COARSE_STEP = 5
+_MAX_FINE_STEPS = 1000
+# By how much a distance of the tree is above the one before, relatively: more than rounding. Where
+# two were equal, a cut by distance would leave out a number of clusters.
+_MIN_RISE = 1e-12
 
 
 def slope_criterion(results: dict[str, Array], max_components: int) -> Array:
@@ -65,29 +64,33 @@ def slope_criterion(results: dict[str, Array], max_components: int) -> Array:
     least that of AIC3 (Bozdogan, 1994): a path does not find all that additional components could
     gain.
     """
-    p, L = results["n_parameters"], results["log_likelihood"]
+    p = results["n_parameters"]
+    log_likelihood = results["log_likelihood"]
     large = _far_too_many(results, max_components)
-    slope = np.polyfit(p[large], L[large], 1)[0] if len(np.unique(p[large])) > 1 else 0.0
-    return 2 * (max(2 * slope, _MIN_PENALTY) * p - L)
+    slope = 0.0
+    if len(np.unique(p[large])) > 1:
+        slope = np.polyfit(p[large], log_likelihood[large], 1)[0]
+    return 2 * (max(2 * slope, _MIN_PENALTY) * p - log_likelihood)
 
 
 def warn_of_slope(results: dict[str, Array], max_components: int) -> None:
     """Warn if components are too few for the slope, or the likelihood asks for all of them."""
     K = results["n_components"]
-    large = _far_too_many(results, max_components)
-    if len(K) > 1 and K.max() < max_components and np.count_nonzero(large) < 2:
+    n_large = np.count_nonzero(_far_too_many(results, max_components))
+    if len(K) > 1 and K.max() < max_components and n_large < 2:
         warn(
             f"criterion='slope' could not estimate a slope and used the penalty of AIC3: of "
             f"max_components={max_components}, only {K.max()} were left after pruning. Raise "
             "weight_concentration_prior, or choose another criterion.",
             UserWarning,
         )
-    chosen = K[np.argmin(results["slope"])]
-    if chosen <= _TOO_FEW * max_components and np.argmin(results["bic"]) == len(K) - 1:
+    best_by_slope = K[np.argmin(results["slope"])]
+    best_by_bic = K[np.argmin(results["bic"])]
+    if best_by_slope <= _TOO_FEW * max_components and best_by_bic == K.max():
         warn(
-            f"criterion='slope' chose {chosen} of up to {max_components} components, but 'bic' "
-            f"{K.max()}: the last components help as much as the first ones, so the slope cannot "
-            "tell which are needed. Raise max_components, or choose a number from results_.",
+            f"criterion='slope' chose {best_by_slope} of up to {max_components} components, but "
+            f"'bic' {K.max()}: the last components help as much as the first ones, so the slope "
+            "cannot tell which are needed. Raise max_components, or choose a number from results_.",
             UserWarning,
         )
 
@@ -97,18 +100,15 @@ def _far_too_many(results: dict[str, Array], max_components: int) -> Array:
     return results["n_components"] >= _FAR_TOO_MANY * max_components
 
 
-_RISE = 1e-12  # least relative difference of a distance from the one before
-
-
 def make_linkage(n_leaves: int, merges: Sequence[tuple[int, int, float]]) -> Array:
     """Return the linkage matrix of merges (node, node, loss) in order; distances rise strictly."""
     linkage = np.empty((len(merges), 4))
     sizes = np.ones(n_leaves + len(merges))
-    before = 0.0
+    distance = 0.0
     for i, (a, b, loss) in enumerate(merges):
-        before = max(loss, before * (1 + _RISE), np.finfo(float).tiny)
+        distance = max(loss, distance * (1 + _MIN_RISE), np.finfo(float).tiny)
         sizes[n_leaves + i] = sizes[a] + sizes[b]
-        linkage[i] = min(a, b), max(a, b), before, sizes[n_leaves + i]
+        linkage[i] = min(a, b), max(a, b), distance, sizes[n_leaves + i]
     return linkage
 
 
@@ -121,15 +121,17 @@ def first_mixture(estimator: object, min_components: int, max_components: int) -
             "prepare the rows."
         )
     if min_components > max_components:
-        larger = f"min_components={min_components} is larger"
-        raise ValueError(f"{larger} than max_components={max_components}.")
+        raise ValueError(
+            f"min_components={min_components} is larger than max_components={max_components}."
+        )
     if "n_components" not in estimator.get_params(deep=False):
         raise TypeError(
             f"A path sets n_components, which the constructor of {type(estimator).__name__} should "
             "take as a parameter."
         )
     first: BaseMixture = clone(estimator).set_params(n_components=max_components)
-    if first.fixed and min_components < max_components:  # merging components would change them
+    # Merging components would change the fixed parameters.
+    if first.fixed and min_components < max_components:
         raise ValueError(
             f"fixed={first.fixed!r} does not go with a path, which merges components and "
             "estimates their parameters. Leave it out, or choose n_components with "
@@ -152,39 +154,21 @@ class Step(NamedTuple):
     measures: dict[str, float]
 
 
-_MANY = 1000  # components: up to so many a step removes at most one in 30, above one in 5
-
-
 def fewer_components(K: int, least: int) -> list[int]:
     """Return the numbers of components of the steps that follow one with K."""
     numbers = []
-    while least < K:
-        K = max(K - max(1, (K - 1) // (30 if K <= _MANY else 5)), least)
+    while K > least:
+        divisor = _FINE_STEP if K <= _MAX_FINE_STEPS else _COARSE_STEP
+        K = max(K - max(1, (K - 1) // divisor), least)
         numbers.append(K)
     return numbers
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
 def _refitted(path: Any) -> bool:
-    """Return True if there is a best estimator, otherwise raise the reason."""
+    """Return True if there is a best mixture, otherwise raise the reason."""
     if not path.refit:
         raise AttributeError("With refit=False there is no best_estimator_: set refit=True.")
     return True
-
-
-def _of_best(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """Return a method of mixtures as one of a path: that of its best mixture."""
-
-    @wraps(method)
-    def of_best(path: Any, /, *args: P.args, **named: P.kwargs) -> R:
-        check_is_fitted(path)
-        result: R = getattr(path.best_estimator_, method.__name__)(*args, **named)
-        return result
-
-    return available_if(_refitted)(of_best)
 
 
 class ComponentPath(MetaEstimatorMixin, RowsEstimator):
@@ -283,7 +267,8 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
     best_estimator_: BaseMixture
 
     _parameter_constraints: ClassVar[ParameterConstraints] = {
-        "estimator": "no_validation",  # with a message of our own
+        # `first_mixture` refuses others, and says more.
+        "estimator": "no_validation",
         "max_components": [Interval(Integral, 1, None, closed="left")],
         "min_components": [Interval(Integral, 1, None, closed="left")],
         "criterion": [StrOptions(set(CRITERIA)), callable],
@@ -318,40 +303,66 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
     @with_hints
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit a mixture of each number of components, and choose one."""
+        """Fit a mixture of each number of components, and choose one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
+        """
         first = first_mixture(self.estimator, int(self.min_components), int(self.max_components))
         refuse_no_rows(X)
-        if isinstance(sample_weight, int | float | np.number):  # as in fits of mixtures
+        if isinstance(sample_weight, int | float | np.number):
+            # A number is the weight of each row, as in fits of mixtures.
             sample_weight = np.full(num_samples(X), sample_weight)
         X, sample_weight = indexable(X, sample_weight)
         with all_or_nothing(self), limited_blas():
-            seen, weights, held_out = self._split(X, sample_weight)
-            n_rows = num_samples(seen)
-            if 0 < n_rows < self.max_components:  # the estimator refuses data without rows
+            X_train, weights, held_out = self._split(X, sample_weight)
+            n_rows = num_samples(X_train)
+            # The estimator refuses data without rows.
+            if 0 < n_rows < self.max_components:
                 raise ValueError(
                     f"max_components={self.max_components} is more than the number of rows, "
                     f"n_samples = {n_rows}: lower it."
                 )
-            first.fit(seen, sample_weight=weights)
-            path = first.__merge_path__(seen, weights)
+            first.fit(X_train, sample_weight=weights)
+            path = first._skvmf_merge_path(X_train, weights)
             steps = self._walk(path, first, held_out)
             self._choose(steps)
             best = steps[self.best_index_]
             self.best_nodes_ = best.nodes
             self.linkage_ = make_linkage(self.max_components, path.merges)
             self.leaf_weights_ = np.array(first.weights_)
+            # Held-out rows have no labels yet.
             leaf_labels = first.labels_ if held_out is None else first.predict(X)
             self.leaf_labels_ = np.asarray(leaf_labels)
-            self._first = first.__with_fit__(first.__vector_model__().fitted)  # without labels
+            # Only what predictions need: neither labels nor statistics.
+            self._first = first._skvmf_with_fit(first._skvmf_vector_model().fitted)
             self.n_features_in_ = first.n_features_in_
             if hasattr(first, "feature_names_in_"):
                 self.feature_names_in_ = first.feature_names_in_
             if self.refit:
-                refined = first.__with_fit__(best.fitted)
-                refined.warm_start, refined.checkpoint = True, None  # the first fit has that file
+                refined = first._skvmf_with_fit(best.fitted)
+                # From the parameters of the path on. The file of a checkpoint is the first fit's.
+                refined.set_params(warm_start=True, checkpoint=None)
                 refined.fit(X, sample_weight=sample_weight)
                 refined.warm_start = first.warm_start
-                self.best_estimator_, self.labels_ = refined, refined.labels_
+                self.best_estimator_ = refined
+                self.labels_ = refined.labels_
         return self
 
     def cut(self, n_components: int, X: MatrixLike | None = None) -> Array:
@@ -380,26 +391,119 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
                 f"n_components should be a whole number from 1 to the {n_leaves} components "
                 f"that the path began with, got {n_components!r}."
             )
-        parts = np.zeros(1, dtype=np.intp)
-        if n_leaves > 1:  # numbered along the dendrogram
-            uncut = cut_tree(self.linkage_, int(n_components))[:, 0]
-            _, first = np.unique(uncut[leaves_list(self.linkage_)], return_index=True)
-            parts = np.argsort(np.argsort(first))[uncut]
+        clusters = np.zeros(1, dtype=np.intp)
+        if n_leaves > 1:
+            unordered = cut_tree(self.linkage_, int(n_components))[:, 0]
+            # Numbered along the dendrogram: by the first of its leaves that each cluster has.
+            _, first_leaves = np.unique(unordered[leaves_list(self.linkage_)], return_index=True)
+            clusters = np.argsort(np.argsort(first_leaves))[unordered]
         leaves = self.leaf_labels_ if X is None else np.asarray(self._first.predict(X))
-        return np.append(parts, -1)[leaves]  # -1 is the background
+        # Rows of the background have the label -1, which is the last entry.
+        return np.append(clusters, -1)[leaves]
 
     @with_hints
     def fit_predict(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Array:
+        """Fit the mixture and return the most probable component of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Component labels, as `predict` returns them; -1 is the background.
+        """
         _refitted(self)
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    fit_predict.__doc__ = BaseMixture.fit_predict.__doc__
-    predict = _of_best(BaseMixture.predict)
-    predict_proba = _of_best(BaseMixture.predict_proba)
-    score_samples = _of_best(BaseMixture.score_samples)
-    score = _of_best(BaseMixture.score)
+    # Predictions are those of the best mixture.
+
+    @available_if(_refitted)
+    def predict(self, X: MatrixLike) -> Array:
+        """Return the most probable component of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Component labels; -1 is the background. A row without a direction (a row of zeros to a
+            mixture of directions) or without density under any component gets -1 with a background,
+            otherwise the component with the largest weight.
+        """
+        return self._best().predict(X)
+
+    @available_if(_refitted)
+    def predict_proba(self, X: MatrixLike) -> Array:
+        """Return the responsibilities of the components for each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        resp : ndarray of shape (n_samples, n_components)
+            Responsibilities, which depend on `entmax_alpha` and `temperature`. Rows sum to one, or
+            with a background to one minus its responsibility. Rows without a direction, or without
+            density under any component, get `weights_`, or 0 with a background.
+        """
+        return self._best().predict_proba(X)
+
+    @available_if(_refitted)
+    def score_samples(self, X: MatrixLike) -> Array:
+        """Return the log-density of the mixture at each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log-densities in the rows' dtype, at least its lowest number. They do not depend on
+            `entmax_alpha` and `temperature`.
+        """
+        return self._best().score_samples(X)
+
+    @available_if(_refitted)
+    def score(
+        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the weighted mean log-density of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
+        Returns
+        -------
+        log_likelihood : float
+            Mean log-density.
+        """
+        return self._best().score(X, sample_weight=sample_weight)
+
+    def _best(self) -> BaseMixture:
+        check_is_fitted(self)
+        return self.best_estimator_
 
     # The steps of a fit.
 
@@ -410,25 +514,26 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
         fraction = self.validation_fraction
         if fraction is None and self.criterion != "held_out":
             return X, sample_weight, None
-        rows = counting = np.arange(num_samples(X))
+        all_rows = np.arange(num_samples(X))
+        with_weight = all_rows
         if sample_weight is not None:
-            counting = np.flatnonzero(check_sample_weight(in_memory(sample_weight), rows))
-        if len(counting) < 2:
+            with_weight = np.flatnonzero(check_sample_weight(in_memory(sample_weight), all_rows))
+        if len(with_weight) < 2:
             raise ValueError(
                 "Some rows are held out and the others are fitted, so at least two must have "
-                f"weight, got n_samples = {len(counting)}."
+                f"weight, got n_samples = {len(with_weight)}."
             )
         size = 0.2 if fraction is None else float(fraction)
-        _, held_out = train_test_split(counting, test_size=size, random_state=self.random_state)
-        parts = []
-        for part in (np.setdiff1d(rows, held_out), np.sort(held_out)):
-            weights = None if sample_weight is None else _taken(sample_weight, part)
-            parts.append((_taken(X, part), weights))
-        return *parts[0], parts[1]
+        _, drawn = train_test_split(with_weight, test_size=size, random_state=self.random_state)
+        train = np.setdiff1d(all_rows, drawn)
+        drawn = np.sort(drawn)
+        held_out = _taken(X, drawn), _taken(sample_weight, drawn)
+        return _taken(X, train), _taken(sample_weight, train), held_out
 
     def _walk(self, path: MergePath, first: BaseMixture, held_out: Any) -> list[Step]:
         """Go down the path; return its steps by increasing number of components."""
-        steps, began = [], perf_counter()
+        steps = []
+        began = perf_counter()
         path.to(int(self.max_components))
         if len(path.alive) == 0:
             raise ValueError(
@@ -440,7 +545,7 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
             measures = path.measures()
             if held_out is not None:
                 X, weights = held_out
-                mixture = first.__with_fit__(path.fitted)
+                mixture = first._skvmf_with_fit(path.fitted)
                 measures["held_out"] = -mixture.score(X, sample_weight=weights)
             steps.append(Step(path.fitted, path.nodes, measures))
             K = len(path.nodes)
@@ -474,9 +579,10 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
         self.best_n_components_ = int(results["n_components"][self.best_index_])
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        chosen = getattr(self, "best_n_components_", None)
         result = str(super().__repr__(N_CHAR_MAX))
-        return result if chosen is None else f"{result} with best_n_components_={chosen}"
+        if hasattr(self, "best_n_components_"):
+            result += f" with best_n_components_={self.best_n_components_}"
+        return result
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -488,6 +594,9 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
 
 
 def _taken(values: Any, indices: Array) -> Any:
-    if hasattr(values, "rechunk"):  # Dask takes nothing from more chunks than rows
+    if values is None:
+        return None
+    if hasattr(values, "rechunk"):
+        # Dask takes nothing from more chunks than rows: those without rows are left out.
         values = values.rechunk({0: tuple(filter(None, values.chunks[0]))})
     return safe_indexing(values, indices)

@@ -9,22 +9,31 @@ from scipy.cluster.hierarchy import dendrogram
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Options
-from ._displays import Display, component_colour, get_axes
+from ._displays import component_colour, get_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..model_selection import ComponentPath
 
-_GREY = 7  # C7 is grey, and so is what is above the chosen components
-_MIN_LOSS = 1.0  # loss in nats of all rows, below which heights are all drawn alike
-_MAX_LEVEL_NUMBERS = 15  # numbers above which they stand upright
-_MAX_NUMBERS = 60  # above which they are left out
-_LEAF, _LETTER, _WIDEST = 0.14, 0.06, 30.0  # inches of a leaf, of a letter, and of a figure
+# The number of grey among the ten colours of matplotlib's cycle: the colour of what is above the
+# components chosen, which is no component's.
+_GREY = 7
+_N_COLOURS = 10
+# Losses below, in nats of all rows, are all drawn alike: a logarithmic axis would give them most of
+# its length.
+_MIN_LOSS = 1.0
+# Numbers that have room side by side below a figure of matplotlib's size, and if they stand.
+_MAX_LEVEL_NUMBERS = 15
+_MAX_NUMBERS = 60
+# Inches: of a leaf and of a letter, by which a new figure grows, and of the widest figure.
+_LEAF_WIDTH = 0.14
+_LETTER_WIDTH = 0.06
+_MAX_FIGURE_WIDTH = 30.0
 
 
 @dataclass(eq=False, repr=False)
-class ComponentPathDisplay(Display):
+class ComponentPathDisplay:
     """A path as a curve of a criterion or as a dendrogram; create it with `from_estimator`.
 
     Parameters
@@ -95,6 +104,13 @@ class ComponentPathDisplay(Display):
             A fitted :class:`~skvmf.model_selection.ComponentPath`.
         criterion : str, default=None
             The key in `results_` to draw; None is the criterion of the choice.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : ComponentPathDisplay
+            The display, drawn.
 
         Raises
         ------
@@ -105,18 +121,27 @@ class ComponentPathDisplay(Display):
         results = estimator.results_
         if criterion is not None and criterion not in results:
             raise ValueError(f"criterion should be one of {sorted(results)}, got {criterion!r}.")
-        values = results["criterion" if criterion is None else criterion]
-        chosen = estimator.criterion if criterion is None else criterion
         # The number of rows that the path has seen, by which ``bic`` penalizes parameters.
         penalty = results["bic"][0] + 2 * results["log_likelihood"][0]
         n_samples = float(np.exp(penalty / results["n_parameters"][0]))
+
+        chosen = estimator.criterion if criterion is None else criterion
         if isinstance(chosen, str):
-            values, label = _in_nats_per_row(chosen, values, n_samples)
+            values, name = _in_nats_per_row(chosen, results[chosen], n_samples)
         else:
-            label = getattr(chosen, "__name__", "criterion").replace("_", " ")
-        tree = estimator.linkage_, estimator.leaf_weights_, estimator.best_nodes_
-        numbers = results["n_components"], values, estimator.best_n_components_
-        return cls(*numbers, *tree, criterion_name=label, n_samples=n_samples).plot(**kwargs)
+            values = results["criterion"]
+            name = getattr(chosen, "__name__", "criterion").replace("_", " ")
+        display = cls(
+            results["n_components"],
+            values,
+            estimator.best_n_components_,
+            estimator.linkage_,
+            estimator.leaf_weights_,
+            estimator.best_nodes_,
+            criterion_name=name,
+            n_samples=n_samples,
+        )
+        return display.plot(**kwargs)
 
     def plot(
         self,
@@ -140,6 +165,11 @@ class ComponentPathDisplay(Display):
         **kwargs : dict
             Arguments of ``Axes.plot`` for the criterion, of ``LineCollection`` for the tree.
 
+        Returns
+        -------
+        display : ComponentPathDisplay
+            The display, drawn.
+
         Raises
         ------
         ValueError
@@ -154,87 +184,114 @@ class ComponentPathDisplay(Display):
             )
         if kind == "dendrogram" and len(self.linkage) == 0:
             raise ValueError("A path that begins with one component has no dendrogram.")
-        own_figure, ax = ax is None, get_axes(ax)
-        if own_figure and kind == "dendrogram":
-            width, height = ax.figure.get_size_inches()
-            wide = max(width, min(_LEAF * len(self.leaf_weights), _WIDEST))
-            longest = max(map(len, names or [""]), default=0)
-            ax.figure.set_size_inches(wide, height + _LETTER * longest)
+        figure_is_new = ax is None
+        self.ax_ = get_axes(ax)
+        self.figure_ = self.ax_.figure
         self.line_ = self.branches_ = self.leaves_ = None
         if kind == "criterion":
-            self._plot_criterion(ax, kwargs)
-        else:
-            self._plot_tree(ax, names, kwargs)
-        self.ax_, self.figure_ = ax, ax.figure
+            self._plot_criterion(kwargs)
+            return self
+        if figure_is_new:
+            width, height = self.figure_.get_size_inches()
+            width = max(width, min(_LEAF_WIDTH * len(self.leaf_weights), _MAX_FIGURE_WIDTH))
+            # Names stand upright.
+            longest = max(map(len, names or [""]))
+            self.figure_.set_size_inches(width, height + _LETTER_WIDTH * longest)
+        self._plot_tree(names, kwargs)
         return self
 
-    def _plot_criterion(self, ax: "Axes", options: Options) -> None:
+    def _plot_criterion(self, options: Options) -> None:
         from matplotlib.ticker import MaxNLocator
 
         style = {"marker": ".", "markersize": 5, "linewidth": 1.2} | options
-        (self.line_,) = ax.plot(self.n_components, self.criterion, **style)
-        chosen = self.criterion[self.n_components == self.best_n_components]
+        (self.line_,) = self.ax_.plot(self.n_components, self.criterion, **style)
+        best = self.criterion[self.n_components == self.best_n_components]
         label = f"{self.best_n_components} components"
-        ax.axvline(self.best_n_components, color="0.7", linewidth=1, zorder=0)
-        ax.plot([self.best_n_components], chosen, "o", color="C3", label=label)
-        ax.set(xlabel="number of components", ylabel=self.criterion_name)
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.legend()
+        self.ax_.axvline(self.best_n_components, color="0.7", linewidth=1, zorder=0)
+        self.ax_.plot([self.best_n_components], best, "o", color="C3", label=label)
+        self.ax_.set(xlabel="number of components", ylabel=self.criterion_name)
+        self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
+        self.ax_.legend()
 
-    def _plot_tree(self, ax: "Axes", names: Sequence[str] | None, options: Options) -> None:
+    def _plot_tree(self, names: Sequence[str] | None, options: Options) -> None:
         from matplotlib.collections import LineCollection
         from matplotlib.ticker import LogFormatter
 
-        class Plain(LogFormatter):
+        class PlainFormatter(LogFormatter):
+            """The numbers of a logarithmic axis, not written as powers of ten."""
+
             def __call__(self, x: float, pos: int | None = None) -> str:
                 return f"{x:g}" if super().__call__(x, pos) else ""
 
-        order, x, heights = _layout(self.linkage, self.n_samples or 1)
-        n_leaves, part, K = len(order), self._part_of_nodes(), len(self.best_nodes)
-        place = np.argsort(np.argsort([x[:n_leaves][part[:n_leaves] == k].min() for k in range(K)]))
-        place += (place + 9 - _GREY) // 9  # by place from the left, never the grey one
-        colours = [component_colour(place[k]) if k >= 0 else "0.6" for k in part]
-        segments = []
-        for i, (a, b) in enumerate(self.linkage[:, :2].astype(int)):
-            top = heights[n_leaves + i]
-            segments.append([(x[a], heights[a]), (x[a], top), (x[b], top), (x[b], heights[b])])
-        style: Options = {"colors": colours[n_leaves:], "linewidths": 1.0} | options
-        self.branches_ = ax.add_collection(LineCollection(segments, **style))
-        areas = 0.25 * (72 * ax.figure.get_figwidth() / n_leaves) ** 2
-        areas = min(areas, 150.0) * self.leaf_weights / self.leaf_weights.max()
-        floor = np.full(n_leaves, heights[0])
-        style = {"c": colours[:n_leaves], "zorder": 3, "clip_on": False}
-        self.leaves_ = ax.scatter(x[:n_leaves], floor, s=areas, **style)
-        ax.set_yscale("log")
-        ax.yaxis.set_major_formatter(Plain())
-        ax.yaxis.set_minor_formatter(Plain(minor_thresholds=(2, 0.5)))
-        unit = "" if self.n_samples is None else ", nats per row"
-        ax.set(ylabel=f"log-likelihood lost{unit}", xlim=(-1, n_leaves))
-        ax.set_ylim(heights[0], 1.5 * heights.max())
-        self._name_parts(ax, x[:n_leaves], part[:n_leaves], names)
+        n_leaves = len(self.linkage) + 1
+        tree = self.linkage.copy()
+        tree[:, 2] = np.maximum(tree[:, 2], _MIN_LOSS) / (self.n_samples or 1)
+        # A logarithmic axis has no zero for the leaves to begin at.
+        floor = 0.5 * tree[:, 2].min()
+        # Asked for its colour, SciPy's layout returns the number of the node of each link.
+        layout = dendrogram(tree, no_plot=True, link_color_func=str)
+        links = np.argsort(np.array(layout["color_list"], dtype=int))
+        # SciPy puts leaves at 5, 15, 25, ...
+        x = (np.array(layout["icoord"])[links] - 5) / 10
+        heights = np.maximum(np.array(layout["dcoord"])[links], floor)
+        x_of_leaves = np.argsort(layout["leaves"])
 
-    def _name_parts(self, ax: "Axes", x: Array, part: Array, names: Sequence[str] | None) -> None:
+        components = self._components_of_nodes()
+        colours = self._colours(x_of_leaves, components)
+        style: Options = {"colors": colours[n_leaves:], "linewidths": 1.0} | options
+        segments = LineCollection(np.stack([x, heights], axis=2), **style)
+        self.branches_ = self.ax_.add_collection(segments)
+
+        # In points: the largest dot is half as wide as a leaf, and at most 150 square points.
+        largest = min(0.25 * (72 * self.figure_.get_figwidth() / n_leaves) ** 2, 150.0)
+        areas = largest * self.leaf_weights / self.leaf_weights.max()
+        style = {"c": colours[:n_leaves], "s": areas, "zorder": 3, "clip_on": False}
+        self.leaves_ = self.ax_.scatter(x_of_leaves, np.full(n_leaves, floor), **style)
+
+        self.ax_.set_yscale("log")
+        self.ax_.yaxis.set_major_formatter(PlainFormatter())
+        # Numbers between powers of ten only where the axis spans at most two of these.
+        self.ax_.yaxis.set_minor_formatter(PlainFormatter(minor_thresholds=(2, 0.5)))
+        unit = "" if self.n_samples is None else ", nats per row"
+        self.ax_.set(ylabel=f"log-likelihood lost{unit}", xlim=(-1, n_leaves))
+        self.ax_.set_ylim(floor, 1.5 * heights.max())
+        self._name_components(x_of_leaves, components[:n_leaves], names)
+
+    def _colours(self, x_of_leaves: Array, components: Array) -> list[str]:
+        """Return the colour of each node: neighbours differ, and none is grey but what is above."""
+        of_leaves = components[: len(x_of_leaves)]
+        leftmost = [x_of_leaves[of_leaves == k].min() for k in range(len(self.best_nodes))]
+        rank = np.argsort(np.argsort(leftmost))
+        # Grey is passed over in each round of the cycle.
+        numbers = rank + (rank + _N_COLOURS - 1 - _GREY) // (_N_COLOURS - 1)
+        return ["0.6" if k < 0 else component_colour(numbers[k]) for k in components]
+
+    def _name_components(
+        self, x_of_leaves: Array, components_of_leaves: Array, names: Sequence[str] | None
+    ) -> None:
         """Write a name below the middle of the leaves of each chosen component."""
         K = len(self.best_nodes)
-        ax.set_xlabel("component")
+        self.ax_.set_xlabel("component")
         if names is None and K > _MAX_NUMBERS:
-            ax.set_xticks([])
+            self.ax_.set_xticks([])
             return
         labels = [str(k) for k in range(K)] if names is None else list(names)
-        ticks = [x[part == k].mean() for k in range(K)]
-        upright = K > _MAX_LEVEL_NUMBERS or names is not None
-        ax.set_xticks(ticks, labels, rotation=90 if upright else 0)
-        ax.tick_params(axis="x", labelsize=7 if K > _MAX_LEVEL_NUMBERS else 9, pad=8)
+        ticks = [x_of_leaves[components_of_leaves == k].mean() for k in range(K)]
+        is_crowded = K > _MAX_LEVEL_NUMBERS
+        rotation = 90 if is_crowded or names is not None else 0
+        self.ax_.set_xticks(ticks, labels, rotation=rotation)
+        self.ax_.tick_params(axis="x", labelsize=7 if is_crowded else 9, pad=8)
 
-    def _part_of_nodes(self) -> Array:
+    def _components_of_nodes(self) -> Array:
         """Return the chosen component of each node, -1 above all of them."""
         n_leaves = len(self.linkage) + 1
-        part = np.full(n_leaves + len(self.linkage), -1)
-        part[self.best_nodes] = np.arange(len(self.best_nodes))
-        for i in range(len(self.linkage) - 1, -1, -1):
-            if part[n_leaves + i] >= 0:
-                part[self.linkage[i, :2].astype(int)] = part[n_leaves + i]
-        return part
+        components = np.full(n_leaves + len(self.linkage), -1)
+        components[self.best_nodes] = np.arange(len(self.best_nodes))
+        # From the root down, so that a node knows its component before its children ask.
+        for i in reversed(range(len(self.linkage))):
+            if components[n_leaves + i] >= 0:
+                components[self.linkage[i, :2].astype(int)] = components[n_leaves + i]
+        return components
 
 
 def _in_nats_per_row(name: str, values: Array, n_samples: float) -> tuple[Array, str]:
@@ -242,21 +299,9 @@ def _in_nats_per_row(name: str, values: Array, n_samples: float) -> tuple[Array,
     label = name.replace("_", " ")
     if name == "log_likelihood":
         return values / n_samples, f"{label}, nats per row"
-    if name in ("slope", "bic", "icl"):  # twice the nats of all rows
+    if name in ("slope", "bic", "icl"):
+        # They are twice the nats of all rows.
         values = values / (2 * n_samples)
     elif name != "held_out":
         return values, label
     return values - values.min(), f"{label}: nats per row above the best"
-
-
-def _layout(linkage: Array, n_samples: float) -> tuple[list[int], Array, Array]:
-    """Return the leaves from left to right, and the x and the height per row of each node."""
-    order = dendrogram(linkage, no_plot=True)["leaves"]
-    n_leaves = len(order)
-    x, heights = np.empty(n_leaves + len(linkage)), np.empty(n_leaves + len(linkage))
-    x[order] = np.arange(n_leaves)
-    merges = np.maximum(linkage[:, 2], _MIN_LOSS) / n_samples
-    heights[:n_leaves], heights[n_leaves:] = 0.5 * merges.min(), merges
-    for i, (a, b) in enumerate(linkage[:, :2].astype(int)):
-        x[n_leaves + i] = (x[a] + x[b]) / 2
-    return order, x, heights

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._docstrings import complete_docstring
 from .._kernels.rows import normalize_rows
 from .._sklearn import check_rows, num_samples
 from .._typing import Array, MatrixLike, Options
@@ -26,31 +25,21 @@ if TYPE_CHECKING:
 
     from ..mixture._gaussian import BaseEllipticalMixture
 
-_ROUNDS = 500  # of pushing discs apart, at most
-_SMALLEST, _LARGEST = 7.0, 14.0  # letters of names on a map, in points
-_LINE = 16  # characters in a line of them
-_WIDEST = 30.0  # inches, up to which a figure grows for them
-
-
-class Display:
-    """What the descriptions of displays have in common."""
-
-    _of_self: ClassVar[dict[str, str]]
-    _of_methods: ClassVar[dict[str, str]] = {
-        "labels": """labels : array-like of shape (n_samples,), default=None
-    What colours the rows, as numbers or names; None is ``estimator.predict(X)``.""",
-        "ax": """ax : matplotlib Axes, default=None
-    Axes to draw on; None creates new ones.""",
-        "kwargs": """**kwargs : dict
-    Arguments of :meth:`plot`.""",
-    }
-
-    def __init_subclass__(cls) -> None:
-        cls._of_self = {"Returns": f"display : {cls.__name__}\n    The display, drawn."}
-        complete_docstring(cls)
+# Rounds of pushing discs apart, at most: discs that overlap after them stay so.
+_MAX_ROUNDS = 500
+# The part of a disc's radius that rows are scattered over, which leaves its edge to be seen.
+_ROW_SPREAD = 0.8
+# Letters of names on a map, in points: smaller ones cannot be read, larger ones look like titles.
+_MIN_FONT_SIZE = 7.0
+_MAX_FONT_SIZE = 14.0
+# Letters in a line of a name: longer lines need smaller letters, shorter ones more lines.
+_LINE_LENGTH = 16
+# Inches up to which a figure grows to give all names room.
+_MAX_FIGURE_SIZE = 30.0
 
 
 def get_axes(ax: Axes | None, projection: str | None = None) -> Axes:
+    """Return axes to draw on, new ones unless some are given."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -63,18 +52,23 @@ def get_axes(ax: Axes | None, projection: str | None = None) -> Axes:
 
 
 def labels_of(predict: Callable[[MatrixLike], Array], X: MatrixLike, labels: Any) -> Array:
-    chosen = predict(X) if labels is None else np.asarray(in_memory(labels))
+    """Return one label per row: the given ones, or those that are predicted."""
+    if labels is None:
+        labels = predict(X)
+    labels = np.asarray(in_memory(labels))
     n_rows = num_samples(X)
-    if chosen.shape != (n_rows,):
-        raise ValueError(f"labels should be of shape ({n_rows},), got {chosen.shape}.")
-    return chosen
+    if labels.shape != (n_rows,):
+        raise ValueError(f"labels should be of shape ({n_rows},), got {labels.shape}.")
+    return labels
 
 
 def row_colours(labels: Array) -> list[str]:
     """Return each row's colour: that of its component or class, and grey for outliers."""
     values, numbers = np.unique(labels, return_inverse=True)
-    shown = values if labels.dtype.kind in "biuf" else np.arange(len(values))  # names of classes
-    colours = ["0.7" if label < 0 else component_colour(int(label)) for label in shown]
+    if labels.dtype.kind not in "biuf":
+        # Names of classes have no number of their own.
+        values = np.arange(len(values))
+    colours = ["0.7" if value < 0 else component_colour(int(value)) for value in values]
     return [colours[i] for i in numbers]
 
 
@@ -83,9 +77,10 @@ def component_colour(k: int | np.integer[Any]) -> str:
     from matplotlib import rcParams
     from matplotlib.colors import to_hex, to_rgb
 
-    colour = to_rgb(f"C{k}")
-    second = k // len(rcParams["axes.prop_cycle"]) % 2
-    return to_hex([part / 2 for part in colour] if second else colour)
+    colour = np.array(to_rgb(f"C{k}"))
+    if k // len(rcParams["axes.prop_cycle"]) % 2:
+        colour /= 2
+    return to_hex(colour)
 
 
 def map_positions(log_affinities: Array, radii: Array) -> Array:
@@ -97,69 +92,87 @@ def map_positions(log_affinities: Array, radii: Array) -> Array:
     K = len(radii)
     if K < 2:
         return np.zeros((K, 2))
+    # The distances are taken for squared ones: those of two Gaussian components of the same
+    # covariance are squares of a Mahalanobis distance. Components without overlap are finitely far.
     squares = -np.maximum(log_affinities, -1e6)
     squares = 0.5 * (squares + squares.T)
     np.fill_diagonal(squares, 0)
     centred = squares - squares.mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
-    values, vectors = np.linalg.eigh(-0.5 * centred)
-    places = vectors[:, ::-1][:, :2] * np.sqrt(np.maximum(values[::-1][:2], 0))
-    places *= np.where(places[np.abs(places).argmax(axis=0), np.arange(places.shape[1])] < 0, -1, 1)
-    if places.shape[1] < 2:
-        places = np.hstack([places, np.zeros((K, 1))])
-    return _apart(_gathered(places) * 1.2 * np.sqrt((radii**2).sum()), radii)
+    eigenvalues, eigenvectors = np.linalg.eigh(-0.5 * centred)
+    largest_two = np.maximum(eigenvalues[::-1][:2], 0)
+    positions = eigenvectors[:, ::-1][:, :2] * np.sqrt(largest_two)
+
+    # The signs of eigenvectors depend on the machine: the largest coordinate becomes positive.
+    outermost = np.abs(positions).argmax(axis=0)
+    positions *= np.where(positions[outermost, [0, 1]] < 0, -1, 1)
+    # A map of about three times the area of all discs, so that few of them have to move far.
+    return _apart(_gathered(positions) * 1.2 * np.sqrt((radii**2).sum()), radii)
 
 
-def _gathered(places: Array) -> Array:
-    """Return places with a mean squared distance of one, with those far out moved in."""
-    distances = np.sqrt((places**2).sum(axis=1, keepdims=True))
+def _gathered(positions: Array) -> Array:
+    """Return positions with a mean squared distance of one, with those far out moved in."""
+    distances = np.sqrt((positions**2).sum(axis=1, keepdims=True))
     width = np.sqrt((distances**2).mean())
-    if width <= 1e-6:  # all are alike
-        return _sunflower(len(places))
-    near = places / (distances + width)
+    if width <= 1e-6:
+        # Components that are all alike have no positions.
+        return _sunflower(len(positions))
+    near = positions / (distances + width)
     return near / np.sqrt((near**2).sum(axis=1).mean())
 
 
-def _apart(places: Array, radii: Array) -> Array:
-    """Return nearby places at which discs do not overlap."""
-    places = places + 1e-3 * radii.mean() * _sunflower(len(radii))
-    wanted = 1.08 * (radii[:, np.newaxis] + radii)
-    np.fill_diagonal(wanted, 0)
-    for _ in range(_ROUNDS):
-        gaps = places[:, np.newaxis] - places
+def _apart(positions: Array, radii: Array) -> Array:
+    """Return nearby positions at which discs do not overlap."""
+    # Two discs at one position have no direction to move in: the sunflower gives them one.
+    positions = positions + 1e-3 * radii.mean() * _sunflower(len(radii))
+    # Between edges that touch, the eye sees no gap.
+    min_distances = 1.08 * (radii[:, np.newaxis] + radii)
+    np.fill_diagonal(min_distances, 0)
+    for _ in range(_MAX_ROUNDS):
+        gaps = positions[:, np.newaxis] - positions
         distances = np.sqrt((gaps**2).sum(axis=-1))
-        short = np.maximum(wanted - distances, 0)
-        if short.max() <= 1e-3 * radii.min():
+        overlaps = np.maximum(min_distances - distances, 0)
+        if overlaps.max() <= 1e-3 * radii.min():
             break
-        unit = gaps / np.maximum(distances, 1e-12)[:, :, np.newaxis]
-        moves = 0.3 * (short[:, :, np.newaxis] * unit).sum(axis=1)
+        directions = gaps / np.maximum(distances, 1e-12)[:, :, np.newaxis]
+        # Less than half the way for each of two discs, as other neighbours push them, too, and at
+        # most one radius, so that no disc jumps over another.
+        moves = 0.3 * (overlaps[:, :, np.newaxis] * directions).sum(axis=1)
         lengths = np.sqrt((moves**2).sum(axis=1))
-        places = places + moves * np.minimum(1, radii / np.maximum(lengths, 1e-12))[:, np.newaxis]
-    return places
+        parts = np.minimum(1, radii / np.maximum(lengths, 1e-12))
+        positions = positions + moves * parts[:, np.newaxis]
+    return positions
 
 
 def _sunflower(n: int) -> Array:
-    """Return points (n, 2) that fill a disc evenly, with a mean squared distance of one."""
+    """Return points (n, 2) that fill a disc evenly, with a mean squared distance of one.
+
+    Each is turned by the golden angle from the one before (Vogel, "A better way to construct the
+    sunflower head", Mathematical Biosciences 44, 1979).
+    """
     angles = np.arange(n) * np.pi * (3 - np.sqrt(5))
     distances = np.sqrt(2 * (np.arange(n) + 0.5) / n)
     return distances[:, np.newaxis] * np.column_stack([np.cos(angles), np.sin(angles)])
 
 
-_FILLED = 0.8  # of a disc's radius, that rows are scattered over
-
-
-def row_positions(resp: Array, places: Array, radii: Array) -> Array:
+def row_positions(resp: Array, positions: Array, radii: Array) -> Array:
     """Return the positions of rows on a map: between the discs of their components."""
-    known = resp.sum(axis=1, keepdims=True)
-    resp = np.where(known > 0, resp / np.where(known > 0, known, 1), 1 / max(len(radii), 1))
-    n, rng = len(resp), np.random.default_rng(0)
-    angles, lengths = 2 * np.pi * rng.random(n), np.sqrt(rng.random(n))  # of the unit disc
+    totals = resp.sum(axis=1, keepdims=True)
+    # An outlier belongs to no component, and is drawn in the middle of all.
+    is_outlier = totals == 0
+    equal_parts = 1 / max(len(radii), 1)
+    resp = np.where(is_outlier, equal_parts, resp / np.where(is_outlier, 1, totals))
+    # The same numbers each time, so that a picture drawn again is the same.
+    rng = np.random.default_rng(0)
+    angles = 2 * np.pi * rng.random(len(resp))
+    # Roots spread points evenly over the unit disc.
+    lengths = np.sqrt(rng.random(len(resp)))
     offsets = np.column_stack([lengths * np.cos(angles), lengths * np.sin(angles)])
-    return resp @ places + _FILLED * (resp @ radii)[:, np.newaxis] * offsets
+    return resp @ positions + _ROW_SPREAD * (resp @ radii)[:, np.newaxis] * offsets
 
 
 @dataclass(eq=False, repr=False)
-class DirectionsDisplay(Display):
+class DirectionsDisplay:
     """Von Mises-Fisher components with rows: a circle, a sphere, or a map.
 
     For two features, each component's part of the density is drawn outside the circle. For three, a
@@ -237,8 +250,17 @@ class DirectionsDisplay(Display):
             A fitted mixture, or a path, of which its best mixture is drawn.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
             The rows; Dask arrays are read into memory.
+        labels : array-like of shape (n_samples,), default=None
+            What colours the rows, as numbers or names; None is ``estimator.predict(X)``.
         names : sequence of str, default=None
             Names of the components in order; None is their numbers.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : DirectionsDisplay
+            The display, drawn.
 
         Raises
         ------
@@ -264,8 +286,15 @@ class DirectionsDisplay(Display):
                 rows = check_rows(X, accept_sparse="csr", dtype=np.float64)
                 rows = rows.toarray() if hasattr(rows, "toarray") else rows.copy()
                 normalize_rows(rows)
-        shapes = estimator.mean_directions_, estimator.concentrations_
-        display = cls(estimator.weights_, *shapes, rows, resp, row_labels, names=names)
+        display = cls(
+            estimator.weights_,
+            estimator.mean_directions_,
+            estimator.concentrations_,
+            rows,
+            resp,
+            row_labels,
+            names=names,
+        )
         return display.plot(**kwargs)
 
     def plot(
@@ -284,57 +313,74 @@ class DirectionsDisplay(Display):
             figure that is large enough for all names.
         scatter_kwargs, text_kwargs : dict, default=None
             Arguments of ``Axes.scatter`` and of ``Axes.text``.
+
+        Returns
+        -------
+        display : DirectionsDisplay
+            The display, drawn.
         """
         d = self.mean_directions.shape[1]
         self._active = np.flatnonzero(self.weights > 0).tolist()
-        n_rows = 0 if self.labels is None else len(self.labels)
-        size = min(10, max(1, 5000 / max(n_rows, 1)))
-        self._scatter_options = {"s": size, "alpha": 0.6, "linewidths": 0} | (scatter_kwargs or {})
+        self._scatter_options = scatter_kwargs or {}
         self._text_options = {"ha": "center", "va": "center"} | (text_kwargs or {})
         self.scatter_: Any = None
         self.positions_: Array | None = None
         self.components_: list[Any] = []
         self.texts_: list[Any] = []
-        self._own_figure = ax is None
+        self._figure_is_new = ax is None
         self.ax_ = get_axes(ax, projection="3d" if d == 3 else None)
         self.figure_ = self.ax_.figure
-        draw = {2: self._draw_circle, 3: self._draw_sphere}.get(d, self._draw_map)
-        draw()
+        if d == 2:
+            self._draw_circle()
+        elif d == 3:
+            self._draw_sphere()
+        else:
+            self._draw_map()
         return self
 
     def _name(self, k: int) -> str:
         return str(k) if self.names is None else str(self.names[k])
 
+    def _write(self, position: Array, text: str, style: Options) -> None:
+        self.texts_.append(self.ax_.text(*position, text, **style | self._text_options))
+
     def _scatter(self, *coordinates: Array) -> None:
         assert self.labels is not None
-        options = {"c": row_colours(self.labels)} | self._scatter_options
-        self.scatter_ = self.ax_.scatter(*coordinates, **options)
+        # The more rows, the smaller their dots, as long as a dot can be seen.
+        size = min(10, max(1, 5000 / max(len(self.labels), 1)))
+        style = {"c": row_colours(self.labels), "s": size, "alpha": 0.6, "linewidths": 0}
+        self.scatter_ = self.ax_.scatter(*coordinates, **style | self._scatter_options)
 
     def _draw_circle(self) -> None:
+        # A point every half degree.
         angles = np.linspace(-np.pi, np.pi, 721)
         circle = np.column_stack([np.cos(angles), np.sin(angles)])
-        logs = {}
+        log_parts = {}
         for k in self._active:
-            logs[k] = vmf.logpdf(circle, self.mean_directions[k], self.concentrations[k])
-            logs[k] += np.log(self.weights[k])
-        highest = max((log_part.max() for log_part in logs.values()), default=0.0)
-        parts = {k: np.exp(log_part - highest) for k, log_part in logs.items()}
+            log_density = vmf.logpdf(circle, self.mean_directions[k], self.concentrations[k])
+            log_parts[k] = log_density + np.log(self.weights[k])
+        highest = max((log_part.max() for log_part in log_parts.values()), default=0.0)
         self.ax_.plot(*circle.T, color="0.5", linewidth=1)
-        for k, part in parts.items():
-            outline = (1 + part) * circle.T
+
+        for k, log_part in log_parts.items():
+            heights = np.exp(log_part - highest)
+            outline = (1 + heights) * circle.T
             ring = np.hstack([outline, circle.T[:, ::-1]])
             self.ax_.fill(*ring, color=component_colour(k), alpha=0.2, linewidth=0)
-            outline[:, part < 1e-2] = np.nan  # there it is the circle
+            # Where a component is this low, its outline would hide the circle.
+            outline[:, heights < 1e-2] = np.nan
             self.components_ += self.ax_.plot(*outline, color=component_colour(k))
-            place = (1.12 + part.max()) * self.mean_directions[k]
-            self.texts_.append(self.ax_.text(*place, self._name(k), **self._text_options))
+            above_the_peak = (1.12 + heights.max()) * self.mean_directions[k]
+            self._write(above_the_peak, self._name(k), {})
         if self.X is not None:
-            depth = 1 - 0.15 * np.random.default_rng(0).random(len(self.X))  # to see how many
-            self._scatter(*(depth * self.X.T))
+            # At random depths, which shows how many rows have a direction.
+            depths = 1 - 0.15 * np.random.default_rng(0).random(len(self.X))
+            self._scatter(*(depths * self.X.T))
         self.ax_.set_aspect("equal")
         self.ax_.set_axis_off()
 
     def _draw_sphere(self) -> None:
+        # Meridians and parallels, 15 degrees apart.
         turns, heights = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
         ball = [np.cos(turns) * np.sin(heights), np.sin(turns) * np.sin(heights), np.cos(heights)]
         self.ax_.plot_wireframe(*ball, color="0.85", linewidth=0.5)
@@ -342,31 +388,31 @@ class DirectionsDisplay(Display):
         for k in self._active:
             ring = _ring(self.mean_directions[k], lengths[k])
             self.components_ += self.ax_.plot(*ring, color=component_colour(k), linewidth=1.5)
-            place = 1.25 * self.mean_directions[k]
             style = {"color": component_colour(k), "weight": "bold", "zorder": 10}
-            options = style | self._text_options
-            self.texts_.append(self.ax_.text(*place, self._name(k), **options))
+            self._write(1.25 * self.mean_directions[k], self._name(k), style)
         if self.X is not None:
             self._scatter(*self.X.T)
         self.ax_.set(xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1))
+        # Larger than matplotlib makes it, which leaves room for the axes that are off.
         self.ax_.set_box_aspect((1, 1, 1), zoom=1.3)
         self.ax_.set_axis_off()
 
     def _draw_map(self) -> None:
         from matplotlib.patches import Circle
 
-        active = self._active
-        radii = np.sqrt(self.weights[active] / self.weights[active].sum())
-        shown = self.mean_directions[active], self.concentrations[active]
-        numbers = np.arange(len(shown[1]))
-        affinities = np.array([log_affinities(*shown, int(i), numbers) for i in numbers])
+        weights = self.weights[self._active]
+        directions = self.mean_directions[self._active]
+        kappa = self.concentrations[self._active]
+        numbers = np.arange(len(weights))
+        affinities = np.array([log_affinities(directions, kappa, int(i), numbers) for i in numbers])
+        # The areas of the discs are the weights.
+        radii = np.sqrt(weights / weights.sum())
         self.positions_ = map_positions(affinities, radii)
-        for i, k in enumerate(active):
-            style = {"facecolor": component_colour(k), "alpha": 0.35}
-            disc = Circle(self.positions_[i], radii[i], **style)
+        for k, position, radius in zip(self._active, self.positions_, radii, strict=True):
+            disc = Circle(position, radius, facecolor=component_colour(k), alpha=0.35)
             self.components_.append(self.ax_.add_patch(disc))
         if self.responsibilities is not None:
-            resp = self.responsibilities[:, active].astype(np.float64)
+            resp = self.responsibilities[:, self._active].astype(np.float64)
             self._scatter(*row_positions(resp, self.positions_, radii).T)
         self.ax_.set_aspect("equal", adjustable="datalim")
         self.ax_.margins(0.01)
@@ -380,36 +426,44 @@ class DirectionsDisplay(Display):
         first, and a note counts the names that are left out.
         """
         assert self.positions_ is not None
-        places = self.positions_
         lines = [
-            [part for line in self._name(k).split("\n") for part in wrap(line, _LINE) or [""]]
+            [
+                part
+                for line in self._name(k).split("\n")
+                for part in wrap(line, _LINE_LENGTH) or [""]
+            ]
             for k in self._active
         ]
-        names = ["\n".join(each) for each in lines]
+        # Letters of size one are about 0.6 wide, and lines 1.2 high, also of the shortest names.
         boxes = np.array([[0.6 * max(map(len, each)), 1.2 * len(each)] for each in lines])
-        boxes = np.maximum(boxes.reshape(-1, 2), 1.2)  # width and height of letters of size one
-        if self._own_figure:  # discs are packed in a round
-            self.figure_.set_size_inches(np.full(2, self.figure_.get_size_inches().mean()))
+        boxes = np.maximum(boxes.reshape(-1, 2), 1.2)
+        if self._figure_is_new:
+            # A square, as discs are packed in a round.
+            side = self.figure_.get_size_inches().mean()
+            self.figure_.set_size_inches(side, side)
+
         while True:
-            points = self._points()
-            sizes = np.clip(1.7 * radii * points / boxes[:, 0], _SMALLEST, _LARGEST)
+            points = self._points_per_unit()
+            # A name is as wide as a disc, less a margin.
+            sizes = np.clip(1.7 * radii * points / boxes[:, 0], _MIN_FONT_SIZE, _MAX_FONT_SIZE)
             extents = sizes[:, None] * boxes / points
-            for corner in (-0.5, 0.5):
-                self.ax_.update_datalim(places + corner * extents)
-            shown = _without_overlaps(places, extents, radii)
+            self.ax_.update_datalim(self.positions_ - 0.5 * extents)
+            self.ax_.update_datalim(self.positions_ + 0.5 * extents)
+            with_room = _without_overlaps(self.positions_, extents, radii)
+            n_left_out = len(lines) - len(with_room)
             inches = self.figure_.get_size_inches()
-            if not self._own_figure or len(shown) == len(names) or inches.max() > _WIDEST:
+            if not self._figure_is_new or n_left_out == 0 or inches.max() > _MAX_FIGURE_SIZE:
                 break
             self.figure_.set_size_inches(1.1 * inches)
-        for i in shown:
-            options = {"fontsize": sizes[i]} | self._text_options
-            self.texts_.append(self.ax_.text(*places[i], names[i], **options))
-        if len(shown) < len(names):
-            note = f"{len(names) - len(shown)} of {len(names)} names have no room"
-            style = {"ha": "right", "va": "bottom", "fontsize": _SMALLEST, "color": "0.4"}
+
+        for i in with_room:
+            self._write(self.positions_[i], "\n".join(lines[i]), {"fontsize": sizes[i]})
+        if n_left_out > 0:
+            note = f"{n_left_out} of {len(lines)} names have no room"
+            style = {"ha": "right", "va": "bottom", "fontsize": _MIN_FONT_SIZE, "color": "0.4"}
             self.ax_.text(1, 0, note, transform=self.ax_.transAxes, **style)
 
-    def _points(self) -> float:
+    def _points_per_unit(self) -> float:
         """Return how many points, as in the size of letters, there are in a unit of the map."""
         self.ax_.autoscale_view()
         self.ax_.apply_aspect()
@@ -417,14 +471,15 @@ class DirectionsDisplay(Display):
         return float(pixels * 72 / self.figure_.dpi)
 
 
-def _without_overlaps(places: Array, extents: Array, radii: Array) -> list[int]:
-    """Return the numbers of boxes around places that do not overlap: those of large discs first."""
-    shown: list[int] = []
+def _without_overlaps(positions: Array, extents: Array, radii: Array) -> list[int]:
+    """Return the indices of boxes that do not overlap: those of large discs first."""
+    indices: list[int] = []
     for i in np.argsort(-radii, kind="stable").tolist():
-        reach = (extents[shown] + extents[i]) / 2
-        if (np.abs(places[shown] - places[i]) >= reach).any(axis=1).all():
-            shown.append(i)
-    return sorted(shown)
+        min_gaps = (extents[indices] + extents[i]) / 2
+        gaps = np.abs(positions[indices] - positions[i])
+        if (gaps >= min_gaps).any(axis=1).all():
+            indices.append(i)
+    return sorted(indices)
 
 
 def _ring(direction: Array, cosine: float) -> Array:
@@ -432,11 +487,13 @@ def _ring(direction: Array, cosine: float) -> Array:
     across = np.linalg.svd(direction[np.newaxis])[2][1:]
     turns = np.linspace(0, 2 * np.pi, 100)
     around = np.outer(across[0], np.cos(turns)) + np.outer(across[1], np.sin(turns))
-    return cosine * direction[:, np.newaxis] + np.sqrt(max(1 - cosine**2, 0)) * around
+    # Rounding may bring a cosine above 1.
+    sine = np.sqrt(max(1 - cosine**2, 0))
+    return cosine * direction[:, np.newaxis] + sine * around
 
 
 @dataclass(eq=False, repr=False)
-class MixtureDisplay(Display):
+class MixtureDisplay:
     """Gaussian or Student-t components as ellipses over rows; create it with `from_estimator`.
 
     Parameters
@@ -506,6 +563,15 @@ class MixtureDisplay(Display):
             memory.
         features : tuple of two int, default=(0, 1)
             The features to draw.
+        labels : array-like of shape (n_samples,), default=None
+            What colours the rows, as numbers or names; None is ``estimator.predict(X)``.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : MixtureDisplay
+            The display, drawn.
 
         Raises
         ------
@@ -519,21 +585,28 @@ class MixtureDisplay(Display):
                 f"{type(estimator).__name__} has no covariance_type, and MixtureDisplay "
                 "draws the ellipses of covariances. Give a Gaussian or Student-t mixture."
             )
-        n_features, features = estimator.means_.shape[1], list(features)
-        whole = all(isinstance(i, int | np.integer) and 0 <= i < n_features for i in features)
-        if len(features) != 2 or not whole:
+        n_features = estimator.means_.shape[1]
+        features = list(features)
+        known = all(isinstance(i, int | np.integer) and 0 <= i < n_features for i in features)
+        if len(features) != 2 or not known:
             raise ValueError(
                 f"features should be two of the {n_features} features, counted from 0, got "
                 f"{features}."
             )
         X = in_memory(X)
-        labels = labels_of(estimator.predict, X, labels)
         names = getattr(estimator, "feature_names_in_", None)
-        names = [f"feature {i}" if names is None else names[i] for i in features]
-        rows = check_rows(X, ensure_all_finite="allow-nan")[:, features]
-        means, covariances = estimator.means_[:, features], ellipses(estimator, features)
+        if names is None:
+            names = [f"feature {i}" for i in range(n_features)]
+        covariances = ellipses(estimator, features)
         assert covariances is not None
-        display = cls(estimator.weights_, means, covariances, rows, labels, feature_names=names)
+        display = cls(
+            estimator.weights_,
+            estimator.means_[:, features],
+            covariances,
+            X=check_rows(X, ensure_all_finite="allow-nan")[:, features],
+            labels=labels_of(estimator.predict, X, labels),
+            feature_names=[names[i] for i in features],
+        )
         return display.plot(**kwargs)
 
     def plot(
@@ -548,25 +621,32 @@ class MixtureDisplay(Display):
 
         Parameters
         ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None creates new ones.
         n_std : float, default=2.0
             Half the axes of an ellipse, in standard deviations or roots of a scale matrix.
         scatter_kwargs, ellipse_kwargs : dict, default=None
             Arguments of ``Axes.scatter`` and of ``matplotlib.patches.Ellipse``.
+
+        Returns
+        -------
+        display : MixtureDisplay
+            The display, drawn.
         """
-        ax = get_axes(ax)
+        self.ax_ = get_axes(ax)
+        self.figure_ = self.ax_.figure
         self.scatter_ = None
         if self.X is not None:
             colours = "0.6" if self.labels is None else row_colours(self.labels)
-            options = {"c": colours, "s": 10, "alpha": 0.6, "linewidths": 0}
-            self.scatter_ = ax.scatter(*self.X.T, **options | (scatter_kwargs or {}))
+            style = {"c": colours, "s": 10, "alpha": 0.6, "linewidths": 0}
+            self.scatter_ = self.ax_.scatter(*self.X.T, **style | (scatter_kwargs or {}))
         active = np.flatnonzero(self.weights > 0)
         self.ellipses_ = [self._ellipse(k, n_std, ellipse_kwargs or {}) for k in active]
         for ellipse in self.ellipses_:
-            ax.add_patch(ellipse)
-        ax.autoscale_view()
+            self.ax_.add_patch(ellipse)
+        self.ax_.autoscale_view()
         if self.feature_names is not None:
-            ax.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
-        self.ax_, self.figure_ = ax, ax.figure
+            self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
         return self
 
     def _ellipse(self, k: int | np.integer[Any], n_std: float, options: Options) -> Any:
@@ -575,7 +655,9 @@ class MixtureDisplay(Display):
         from matplotlib.patches import Ellipse
 
         variances, axes = np.linalg.eigh(self.covariances[k])
+        # Rounding may give a singular matrix a negative eigenvalue.
         width, height = 2 * n_std * np.sqrt(np.maximum(variances, 0))
+        # Rows stay visible below the heaviest component, and the edge of the lightest, too.
         opacity = 0.4 * self.weights[k] / self.weights.max()
         style: Options = {
             "facecolor": to_rgba(component_colour(k), opacity),

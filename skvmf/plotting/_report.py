@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,10 +25,17 @@ from ._displays import map_positions, row_positions
 if TYPE_CHECKING:
     from ..inspection._components import AnyMixture
 
-_POINTS, _LENGTH = 20_000, 200  # rows on the map, and characters of a text, at most
-_BYTES = 5_000_000  # of a file, at most
-_OUTLIERS = 20
-Row: TypeAlias = Callable[[int], tuple[int, str]]  # by its number: that, and its text
+# More dots than this hide each other on a screen; the search goes through the same rows.
+_MAX_POINTS = 20_000
+# Characters of a text: about two lines of a list.
+_MAX_TEXT_LENGTH = 200
+# What a mail takes, and a browser opens at once.
+_MAX_BYTES = 5_000_000
+# As many as a reader goes through.
+_N_OUTLIERS = 20
+
+# Returns the number of a row and its text, as the report shows them.
+Row: TypeAlias = Callable[[int], tuple[int, str]]
 
 
 def cluster_report(
@@ -71,82 +79,121 @@ def cluster_report(
     >>> cluster_report(path, X, file="clusters.html")  # doctest: +SKIP
     """
     check_is_fitted(path_or_mixture)
-    path = path_or_mixture if isinstance(path_or_mixture, ComponentPath) else None
-    mixture: Any = path_or_mixture if path is None else path.best_estimator_
-    X, texts = in_memory(X), None if texts is None else list(texts)
+    mixture: Any = getattr(path_or_mixture, "best_estimator_", path_or_mixture)
+    X = in_memory(X)
+    if texts is not None:
+        texts = list(texts)
     summary = component_summary(mixture, X, texts=texts, n_features=8, n_rows=5)
-    active = summary.labels
-    near, logs = log_affinities(read_mixture(mixture), active, active)
-    places_of = np.argsort(active)[np.searchsorted(np.sort(active), near)]
-    affinities = np.full((len(active), len(active)), -1e6)  # of many, the nearest are known
-    np.put_along_axis(affinities, places_of, logs, axis=1)
-    affinities = np.maximum(affinities, affinities.T)
+    affinities = _affinities(mixture, summary.labels)
     radii = np.sqrt(summary.weights / summary.weights.sum())
-    places = map_positions(affinities, radii)
-    merges = _merges_of_path(path, active) if path else _merges_by_overlap(affinities)
+    positions = map_positions(affinities, radii)
+    if isinstance(path_or_mixture, ComponentPath):
+        merges = _merges_of_path(path_or_mixture, summary.labels)
+    else:
+        merges = _merges_by_overlap(affinities)
+    unlikely = np.argsort(mixture.score_samples(X), kind="stable")[:_N_OUTLIERS].tolist()
     template = Path(__file__).with_name("_report.html").read_text(encoding="utf-8")
-    n_rows, n_shown, length = num_samples(X), _POINTS, _LENGTH
-    unlikely = np.argsort(mixture.score_samples(X), kind="stable")[:_OUTLIERS].tolist()
+
+    n_points = _MAX_POINTS
+    length = _MAX_TEXT_LENGTH
     while True:
-
-        def row(i: int, length: int = length) -> tuple[int, str]:
-            return i, "" if texts is None else " ".join(texts[i][: 10 * length].split())[:length]
-
+        row = partial(_row, texts, length)
         data = {
-            "n_rows": n_rows,
+            "n_rows": num_samples(X),
             "n_outliers": summary.n_outliers,
-            "clusters": _clusters(summary, places, radii, row),
+            "clusters": _clusters(summary, positions, radii, row),
             "merges": merges,
-            "points": _points(mixture, X, active, (places, radii), min(n_shown, n_rows), row),
+            "points": _points(mixture, X, summary.labels, positions, radii, n_points, row),
             "outliers": [row(i) for i in unlikely],
         }
         # No text may end the script that holds it.
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         page = template.replace("DATA", text, 1).encode("utf-8", "replace")
-        if len(page) <= _BYTES or length == 0:
+        if len(page) <= _MAX_BYTES or length == 0:
             break
-        n_shown, length = 3 * n_shown // 4, 3 * length // 4
+        n_points = 3 * n_points // 4
+        length = 3 * length // 4
     Path(file).write_bytes(page)
 
 
+def _row(texts: Sequence[str] | None, length: int, i: int) -> tuple[int, str]:
+    """Return the number of a row and the beginning of its text, in one line."""
+    if texts is None:
+        return i, ""
+    # A long text has its beginning split only; ten times as much leaves room for white space.
+    return i, " ".join(texts[i][: 10 * length].split())[:length]
+
+
+def _cluster_of_label(labels: Array, n_components: int) -> Array:
+    """Return the place of each component in the report: -1 for those without, and for outliers."""
+    # The last is that of the label -1.
+    cluster_of_label = np.full(n_components + 1, -1)
+    cluster_of_label[labels] = np.arange(len(labels))
+    return cluster_of_label
+
+
+def _affinities(mixture: Any, labels: Array) -> Array:
+    """Return the logarithms of the overlaps of all clusters with each other (K, K)."""
+    near, logs = log_affinities(read_mixture(mixture), labels, labels)
+    # Of many components, only the nearest are known; others are as good as apart.
+    affinities = np.full((len(labels), len(labels)), -1e6)
+    indices = _cluster_of_label(labels, mixture.n_components)[near]
+    np.put_along_axis(affinities, indices, logs, axis=1)
+    # A component need not be among the nearest of one that is among its own nearest.
+    return np.maximum(affinities, affinities.T)
+
+
 def _clusters(
-    summary: ComponentSummary, places: Array, radii: Array, row: Row
+    summary: ComponentSummary, positions: Array, radii: Array, row: Row
 ) -> list[dict[str, Any]]:
-    labels, names = summary.labels.tolist(), summary.names()
-    cosines = summary.cosines if summary.cosines is not None else np.full(len(labels), np.nan)
+    names = summary.names()
     words = summary.features if summary.words is None else summary.words
     assert summary.sizes is not None
     assert summary.typical is not None
     assert summary.doubtful is not None
-    return [
-        {
-            **{"k": k, "name": names[k] if names[k] != str(k) else f"Cluster {k}"},
-            **{"size": int(summary.sizes[i]), "weight": float(summary.weights[i])},
-            "cosine": None if np.isnan(cosines[i]) else round(float(cosines[i]), 4),
-            "nearest": -1 if summary.nearest[i] < 0 else labels.index(summary.nearest[i]),
+    cluster_of_label = _cluster_of_label(summary.labels, summary.n_components)
+    clusters = []
+    for i, k in enumerate(summary.labels.tolist()):
+        cosine = None
+        if summary.cosines is not None and not np.isnan(summary.cosines[i]):
+            cosine = round(float(summary.cosines[i]), 4)
+        x, y = positions[i].round(4).tolist()
+        cluster = {
+            "k": k,
+            "name": names[k] if names[k] != str(k) else f"Cluster {k}",
+            "size": int(summary.sizes[i]),
+            "weight": float(summary.weights[i]),
+            "cosine": cosine,
+            "nearest": int(cluster_of_label[summary.nearest[i]]),
             "overlap": round(float(summary.overlaps[i]), 4),
             "words": [] if words is None else words[i],
             "typical": [row(n) for n in summary.typical[i].tolist()],
             "doubtful": [row(n) for n in summary.doubtful[i].tolist()],
-            **dict(zip("xyr", np.append(places[i], radii[i]).round(4).tolist(), strict=True)),
+            "x": x,
+            "y": y,
+            "r": radii[i].round(4),
         }
-        for i, k in enumerate(labels)
-    ]
+        clusters.append(cluster)
+    return clusters
 
 
 def _points(
-    mixture: Any, X: Any, active: Array, discs: tuple[Array, Array], n: int, row: Row
+    mixture: Any, X: Any, labels: Array, positions: Array, radii: Array, n_points: int, row: Row
 ) -> dict[str, list[Any]]:
-    """Return the rows of the map: n of them, the same each time."""
-    chosen = np.sort(np.random.default_rng(0).choice(num_samples(X), n, replace=False))
-    rows = safe_indexing(X, chosen)
-    labels, resp = mixture.predict(rows), mixture.predict_proba(rows)[:, active]
-    xy = row_positions(resp, *discs).round(3)
-    numbers = np.full(mixture.n_components + 1, -1)  # the last is that of the label -1
-    numbers[active] = np.arange(len(active))
+    """Return rows for the map: so many, if there are, and the same each time."""
+    n_rows = num_samples(X)
+    rng = np.random.default_rng(0)
+    indices = np.sort(rng.choice(n_rows, min(n_points, n_rows), replace=False))
+    rows = safe_indexing(X, indices)
+    resp = mixture.predict_proba(rows)[:, labels]
+    xy = row_positions(resp, positions, radii).round(3)
+    clusters = _cluster_of_label(labels, mixture.n_components)[mixture.predict(rows)]
     return {
-        **{"x": xy[:, 0].tolist(), "y": xy[:, 1].tolist(), "k": numbers[labels].tolist()},
-        **{"row": chosen.tolist(), "text": [row(i)[1] for i in chosen.tolist()]},
+        "x": xy[:, 0].tolist(),
+        "y": xy[:, 1].tolist(),
+        "k": clusters.tolist(),
+        "row": indices.tolist(),
+        "text": [row(i)[1] for i in indices.tolist()],
     }
 
 
@@ -156,20 +203,22 @@ def _merges_by_overlap(affinities: Array) -> list[list[int]]:
         return []
     distances = np.minimum(-affinities, 1e6)
     np.fill_diagonal(distances, 0)
-    pairs = hierarchy.linkage(squareform(np.maximum(distances, 0), checks=False), "average")
-    joined: list[list[int]] = pairs[:, :2].astype(int).tolist()
-    return joined
+    # Rounding may bring the overlap of two equal components above 1.
+    condensed = squareform(np.maximum(distances, 0), checks=False)
+    # Average linkage: a single pair that overlaps does not chain two groups.
+    return hierarchy.linkage(condensed, "average")[:, :2].astype(int).tolist()
 
 
-def _merges_of_path(path: ComponentPath, active: Array) -> list[list[int]]:
+def _merges_of_path(path: ComponentPath, labels: Array) -> list[list[int]]:
     """Return the pairs of nodes that a path's tree joins above its best components."""
-    number = {int(path.best_nodes_[k]): i for i, k in enumerate(active)}
+    node_of_report = {int(path.best_nodes_[k]): i for i, k in enumerate(labels)}
     merges: list[list[int]] = []
     for node, pair in enumerate(path.linkage_[:, :2].astype(int), len(path.linkage_) + 1):
-        below = [number[each] for each in pair.tolist() if each in number]
-        if len(below) == 2:
-            number[node] = len(active) + len(merges)
-            merges.append(below)
-        elif below:
-            number[node] = below[0]
+        children = [node_of_report[each] for each in pair.tolist() if each in node_of_report]
+        if len(children) == 2:
+            node_of_report[node] = len(labels) + len(merges)
+            merges.append(children)
+        elif children:
+            # The other child is a component without weight, which is not in the report.
+            node_of_report[node] = children[0]
     return merges

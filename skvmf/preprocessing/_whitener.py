@@ -26,7 +26,9 @@ from .._sklearn import (
 from .._typing import Array, MatrixLike, ParameterConstraints
 from ..mixture._validation import is_lazy, validated_rows
 
-_BLOCK_BYTES = 2**25  # of a block of float64 rows
+# A block of float64 rows has at most so many bytes: enough rows for fast products of matrices, and
+# copies that are small beside the data.
+_BLOCK_BYTES = 2**25
 
 
 class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):
@@ -76,9 +78,6 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):
     (100,)
     """
 
-    _of_methods: ClassVar[dict[str, str]] = {
-        "X": "X : array-like of shape (n_samples, n_features)\n    Rows of any length."
-    }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         "strength": [Interval(Real, 0, 1, closed="both")]
     }
@@ -88,7 +87,27 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Compute the mean and the principal axes of rows."""
+        """Compute the mean and the principal axes of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any length.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
+        """
         return self._learn(X, sample_weight, reset=True)
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -98,11 +117,35 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):
         """Update the mean and the principal axes with more rows.
 
         All batches together give what `fit` gives for all rows, up to rounding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any length.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
         """
         return self._learn(X, sample_weight, reset=not hasattr(self, "whitening_"))
 
     def transform(self, X: MatrixLike) -> Array:
         """Return rows scaled to unit length, centred and whitened.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any length.
 
         Returns
         -------
@@ -121,8 +164,8 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):
         whitened = np.empty(X.shape, dtype=X.dtype)
         with limited_blas():
             for block in _blocks(X):
-                units, known = _directions(X[block])
-                centred = (units - self.mean_) * known[:, np.newaxis]
+                units, has_direction = _directions(X[block])
+                centred = (units - self.mean_) * has_direction[:, np.newaxis]
                 whitened[block] = centred @ self.whitening_
         return whitened
 
@@ -135,35 +178,49 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):
         with all_or_nothing(self), limited_blas():
             rows = self._rows(X, reset=reset)
             weights = check_sample_weight(sample_weight, rows)
+            if weights is None:
+                weights = np.ones(len(rows))
             if reset:
-                d = rows.shape[1]
-                self.weight_seen_, self.mean_, self.covariance_ = 0.0, np.zeros(d), np.zeros((d, d))
-                self._rounding = 0.0  # the largest relative error of an entry
+                n_features = rows.shape[1]
+                self.weight_seen_ = 0.0
+                self.mean_ = np.zeros(n_features)
+                self.covariance_ = np.zeros((n_features, n_features))
+                self._rounding = 0.0
+
+            # The largest relative error of an entry in all batches, which may have several types.
             self._rounding = max(self._rounding, float(np.finfo(rows.dtype).eps) / 2)
             for block in _blocks(rows):
-                self._add(rows[block], None if weights is None else weights[block])
+                self._add(rows[block], weights[block])
             power = -float(self.strength) / 2
             self.whitening_ = _power(self.covariance_, power, self._rounding**2)
         return self
 
-    def _add(self, rows: Array, weights: Array | None) -> None:
-        """Merge the moments of a block, centred for their digits, with those of the rows before."""
-        units, known = _directions(rows)
-        known = known if weights is None else known * weights
-        total = known.sum()
+    def _add(self, rows: Array, weights: Array) -> None:
+        """Merge the moments of a block with those of the rows before.
+
+        By the formulas of Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
+        computing sample variances", 1979: sums of squares of rows that are not centred would lose
+        their digits.
+        """
+        units, has_direction = _directions(rows)
+        shares = has_direction * weights
+        total = shares.sum()
         if total == 0:
             return
-        known /= total
-        mean = known @ units
-        mean += known @ (units - mean)  # the error of a long sum would look like variance
-        centred = np.sqrt(known)[:, np.newaxis] * (units - mean)
-        shift, seen = mean - self.mean_, self.weight_seen_ + total
-        proportion = total / seen
+        shares /= total
+        mean = shares @ units
+        # A second time, as the error of a long sum would look like variance.
+        mean += shares @ (units - mean)
+        centred = np.sqrt(shares)[:, np.newaxis] * (units - mean)
+
+        weight_seen = self.weight_seen_ + total
+        proportion = total / weight_seen
+        shift = mean - self.mean_
         between = proportion * (1 - proportion) * np.outer(shift, shift)
         within = (1 - proportion) * self.covariance_ + proportion * (centred.T @ centred)
         self.covariance_ = within + between
         self.mean_ = self.mean_ + proportion * shift
-        self.weight_seen_ = float(seen)
+        self.weight_seen_ = float(weight_seen)
 
     def _rows(self, X: MatrixLike, *, reset: bool) -> Array:
         """Return validated rows, or say what to do with rows of other kinds."""
@@ -188,8 +245,8 @@ def _directions(rows: Array) -> tuple[Array, Array]:
     """Return rows of unit length in float64, and 1 for each that has a direction, otherwise 0."""
     units: Array = rows.astype(np.float64)
     normalize_rows(units)
-    known = np.asarray(units.any(axis=1), dtype=np.float64)
-    return units, known
+    has_direction = np.asarray(units.any(axis=1), dtype=np.float64)
+    return units, has_direction
 
 
 def _power(covariance: Array, power: float, rounding: float) -> Array:
@@ -197,8 +254,11 @@ def _power(covariance: Array, power: float, rounding: float) -> Array:
     if power == 0:
         return np.eye(len(covariance))
     variances, axes = np.linalg.eigh(covariance)
-    eps = np.finfo(np.float64).eps  # the rounding of unit rows, and of the largest variance
+    # An axis of less variance is noise: of the rounding of the rows, or of the eigenvalues, which
+    # is relative to the largest one, but at least to the rounding of unit rows.
+    eps = np.finfo(np.float64).eps
     noise = max(rounding, max(variances.max(), eps) * len(variances) * eps)
     varies = variances > noise
-    scales = np.where(varies, np.where(varies, variances, 1.0) ** power, 1.0)
+    scales = np.ones(len(variances))
+    scales[varies] = variances[varies] ** power
     return (axes * scales) @ axes.T

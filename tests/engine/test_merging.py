@@ -246,7 +246,7 @@ def test_sums_of_groups_of_components_are_those_of_their_responsibilities(kind):
     X = np.vstack(gaussian_parts()) + 100
     gaussian = partial(SparseGaussianMixture, covariance_type=kind)
     mixture = (VonMisesFisherMixture if kind == "vmf" else gaussian)(5, random_state=0).fit(X)
-    path, group = mixture.__merge_path__(X, None), np.array([0, 1, 0, 2, 1])
+    path, group = mixture._skvmf_merge_path(X, None), np.array([0, 1, 0, 2, 1])
     family, resp = path.fitted.family, mixture.predict_proba(X) @ np.eye(3)[group]
     centres = family.centres(path.fitted.params.components)[[0, 1, 3]]
     assign = partial(assign_responsibilities, resp)

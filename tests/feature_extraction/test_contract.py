@@ -45,11 +45,11 @@ class Borrowed(BaseEstimator):
     def __init__(self, n_components=2):
         self.n_components = n_components
 
-    def __gradient_names__(self):
+    def _skvmf_gradient_names(self):
         return {"means": "mean"}
 
-    def __vector_model__(self):
-        return self.own_.__vector_model__()
+    def _skvmf_vector_model(self):
+        return self.own_._skvmf_vector_model()
 
     def fit(self, X, y=None, sample_weight=None):
         self.own_ = VonMisesFisherMixture(self.n_components, random_state=0, tol=1e9)

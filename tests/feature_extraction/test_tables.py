@@ -40,7 +40,7 @@ USED = np.arange(V) % 3 > 0
 )
 def test_shares_are_what_the_mixture_predicts(family, options, used, dtype):
     fitted, X = FAMILIES[family](K, D, **options), table(dtype)
-    responsibilities = fitted.__vector_model__().responsibilities(X, used)
+    responsibilities = fitted._skvmf_vector_model().responsibilities(X, used)
     on = np.ones(V, dtype=bool) if used is None else used
     tolerance = 1e-6 if dtype == np.float32 else 1e-14
     assert_allclose(dense(responsibilities), fitted.predict_proba(X) * on[:, None], atol=tolerance)
@@ -50,10 +50,11 @@ def test_shares_are_what_the_mixture_predicts(family, options, used, dtype):
 
 
 def test_shares_are_packed_where_few_are_not_zero():
-    assert sphere(K, D, temperature=0.0).__vector_model__().responsibilities(table(), None).packed
-    assert not sphere(K, D).__vector_model__().responsibilities(table(), None).packed
+    hard = sphere(K, D, temperature=0.0)
+    assert hard._skvmf_vector_model().responsibilities(table(), None).packed
+    assert not sphere(K, D)._skvmf_vector_model().responsibilities(table(), None).packed
     warm = sphere(K, D, entmax_alpha=1.01)  # shares have zeros, yet not enough of them
-    assert not warm.__vector_model__().responsibilities(table(), None).packed
+    assert not warm._skvmf_vector_model().responsibilities(table(), None).packed
 
 
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.0}, {"entmax_alpha": 2.0}])
@@ -62,8 +63,8 @@ def test_tables_longer_than_a_block_are_shared_out_in_parts(options):
     X = np.resize(table(), (n, D))
     used = np.ones(n, dtype=bool)
     used[::7] = False
-    responsibilities = plane(K, D, **options).__vector_model__().responsibilities(X, used)
-    alone = dense(plane(K, D, **options).__vector_model__().responsibilities(X[:V], None))
+    responsibilities = plane(K, D, **options)._skvmf_vector_model().responsibilities(X, used)
+    alone = dense(plane(K, D, **options)._skvmf_vector_model().responsibilities(X[:V], None))
     expected = np.resize(alone, (n, K)) * used[:, None]
     assert_allclose(dense(responsibilities, n), expected, atol=1e-14)
 
@@ -74,7 +75,7 @@ def test_some_blocks_with_zeros_and_some_without_make_one_table():
     fitted = SparseGaussianMixture.from_parameters(
         [0.1, 0.2, 0.3, 0.4], means, np.ones((4, 3)), covariance_type="diag"
     )
-    responsibilities = fitted.__vector_model__().responsibilities(X, None)
+    responsibilities = fitted._skvmf_vector_model().responsibilities(X, None)
     assert not responsibilities.packed
     assert_allclose(responsibilities.resp, fitted.predict_proba(X), atol=1e-14)
     last = responsibilities.resp[-1]
@@ -87,7 +88,7 @@ def test_extreme_vectors_are_brought_into_range_in_a_copy(family, size):
     X = table()
     X[5] *= size
     given = X.copy()
-    responsibilities = FAMILIES[family](K, D).__vector_model__().responsibilities(X, None)
+    responsibilities = FAMILIES[family](K, D)._skvmf_vector_model().responsibilities(X, None)
     assert_array_equal(X, given)
     assert_allclose(dense(responsibilities).sum(axis=1), 1)
     moved = responsibilities.table * responsibilities.scales[:, None]

@@ -27,9 +27,9 @@ def fitted(case, **params):
 @pytest.mark.parametrize("case", GROWING)
 def test_old_components_keep_their_numbers_and_the_new_one_finds_the_new_rows(case):
     mixture = fitted(case)
-    before, old = mixture.predict(X), mixture.__vector_model__().fitted.params
+    before, old = mixture.predict(X), mixture._skvmf_vector_model().fitted.params
     begun = deepcopy(mixture).set_params(n_components=5, max_iter=0).fit(X)
-    new = begun.__vector_model__().fitted  # old ones begin where they are
+    new = begun._skvmf_vector_model().fitted  # old ones begin where they are
     centres = [new.family.centres(params.components) for params in (new.params, old)]
     assert_array_equal(centres[0][:3], centres[1])
     assert_allclose(begun.weights_[:3], old.component_weights * 3 / 5)
