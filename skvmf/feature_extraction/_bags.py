@@ -12,7 +12,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from .._typing import Array, DType, Matrix
 from ..distributions._arguments import checked_array
-from ..mixture._validation import holds_texts
+from ..mixture._rows import holds_texts
 
 BLOCK_BYTES = 2**21  # of lists of arrays put together at a time: memory is filled again, not fresh
 

@@ -45,15 +45,7 @@ from .._sklearn import (
 )
 from .._typing import Array, Attributes, MatrixLike, warn
 from ..distributions._arguments import check_count
-from ._parameters import (
-    MixtureParameters,
-    attribute_hint,
-    fit_description,
-    refuse_sparse_rows,
-    with_hints,
-)
-from ._validation import (
-    check_enough_rows,
+from ._checks import (
     check_stream_continues,
     check_warm_start,
     checked_known_labels,
@@ -61,18 +53,20 @@ from ._validation import (
     checked_partition,
     checked_weights,
     checked_weights_and_background,
+)
+from ._hints import attribute_hint, with_hints
+from ._parameters import MixtureParameters, fit_description
+from ._rows import (
+    check_enough_rows,
     chunkwise,
     in_memory,
     is_lazy,
-    read_only,
+    refuse_sparse_rows,
     refuse_unobserved,
     validated_rows,
     warn_if_encoded,
-    warn_if_few_distinct,
-    warn_if_fewer,
-    warn_if_unfinished,
-    warn_if_uniform,
 )
+from ._warnings import warn_if_few_distinct, warn_if_fewer, warn_if_unfinished, warn_if_uniform
 
 _ROWS_PER_COMPONENT = 100  # in the sample that a start is made on
 _LEAST_SAMPLE = 10_000
@@ -681,7 +675,10 @@ class BaseMixture(MixtureParameters, ABC):
         if is_lazy(X):
             from ._dask import checked_rows
 
-            rows, row = checked_rows(X, sparse_rows=accepts_sparse)
+            rows, row = checked_rows(X)
+            if sparse.issparse(rows._meta) and not accepts_sparse:
+                to_dense = "X.map_blocks(lambda block: block.toarray(), meta=np.empty((0, 0)))"
+                refuse_sparse_rows(to_dense)
             validate_data(self, row, reset=reset)
         elif sparse.issparse(X) and not accepts_sparse:
             refuse_sparse_rows("X.toarray()")
@@ -838,3 +835,11 @@ class BaseMixture(MixtureParameters, ABC):
             fixed, background = fit["fixed_weights"], Background(**fit["background"])
             mixture = Mixture(family, fixed_weights=fixed, background=background)
             self._publish(FittedMixture(mixture, params), memory)
+
+
+def read_only(value: Any) -> Any:
+    """Return a view of an array that cannot be written to; the engine's own stays writable."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value

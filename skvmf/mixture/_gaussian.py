@@ -23,14 +23,14 @@ from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, MatrixLike, Numbers, ParameterConstraints
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
-from ._validation import (
+from ._checks import (
     background_in,
     checked_features,
     checked_means,
-    chunkwise,
     refuse_overflow,
     with_background,
 )
+from ._rows import chunkwise
 
 _PART_PARAMETERS = (
     *("covariance_type", "reg_covar", "entmax_alpha", "temperature"),

@@ -20,10 +20,10 @@ from .._engine.rows.sources import RowSource
 from .._engine.search.starts import Start
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
+from ._checks import checked_means
 from ._gaussian import BaseGaussianMixture
 from ._parameters import CovarianceType, InitParams
 from ._sparse_gaussian import SparseGaussianMixture
-from ._validation import checked_means
 
 
 class RelativeGMM(BaseGaussianMixture):

@@ -28,16 +28,16 @@ from .._typing import (
 )
 from ..distributions import vonmises_fisher as vmf
 from ._base import BaseMixture
-from ._parameters import InitParams
-from ._validation import (
+from ._checks import (
     checked_concentrations,
     checked_directions,
     checked_means,
-    chunkwise,
     refuse_unequal,
-    warn_if_broad,
     with_background,
 )
+from ._parameters import InitParams
+from ._rows import chunkwise
+from ._warnings import warn_if_broad
 
 # Above this number of features, each one adds this many pseudo-rows per row to the prior.
 _FREE_FEATURES, _POOLING = 20, 0.1

@@ -45,8 +45,8 @@ from .._sklearn import (
 )
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
-from ..mixture._parameters import HINTS, NUMBERS, with_hints
-from ..mixture._validation import in_memory, refuse_no_rows
+from ..mixture._hints import HINTS, NUMBERS, with_hints
+from ..mixture._rows import in_memory, refuse_no_rows
 
 CriterionName: TypeAlias = Literal["slope", "bic", "icl", "held_out"]
 CRITERIA = frozenset(get_args(CriterionName))

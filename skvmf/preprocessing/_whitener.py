@@ -24,7 +24,7 @@ from .._sklearn import (
     fit_context,
 )
 from .._typing import Array, MatrixLike, ParameterConstraints
-from ..mixture._validation import is_lazy, validated_rows
+from ..mixture._rows import is_lazy, validated_rows
 
 _BLOCK_BYTES = 2**25  # of a block of float64 rows
 
