@@ -31,7 +31,7 @@ from .._engine.families.statistics import Statistics
 from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
 from .._engine.rows.sources import READABLE, RowSource, make_rows
-from .._engine.search.growth import grown, newcomer
+from .._engine.search.growth import grown
 from .._engine.search.overseeding import MANY
 from .._engine.search.starts import Start, make_start
 from .._sklearn import (
@@ -255,7 +255,10 @@ class BaseMixture(MixtureParameters, ABC):
             known = checked_known_labels(known_labels, rows, self, start=not continues)
             seen = weight_seen(memory, rows)
             if continues:
-                fitted, memory = self._grown(rows, memory, seen)
+                fitted = self._fitted
+                check_stream_continues("n_components", fitted.n_components, self.n_components)
+                has_background = len(fitted.background) > 0
+                check_stream_continues("background", has_background, self.background)
                 family = self._family_on(rows, seen)
                 spec = replace(self._assembled(family, fitted.background), known=known)
             else:
@@ -323,32 +326,6 @@ class BaseMixture(MixtureParameters, ABC):
         fitted = replace(fitted, params=params)
         self._publish(fitted, n_iter_=0, converged_=False, n_steps_=0)
         return self
-
-    def _grown(
-        self, rows: RowSource, memory: Statistics | None, seen: float
-    ) -> tuple[FittedMixture, Statistics | None]:
-        """Return the fit that a batch continues, and its memory; the batch may add a component."""
-        fitted, K = self._fitted, self._fitted.n_components
-        check_stream_continues("n_components", K, self.n_components)
-        check_stream_continues("background", len(fitted.background) > 0, self.background)
-        if self.grow is None or K >= self.grow or rows.n_rows <= K or rows.total_weight == 0:
-            return fitted, memory
-        if {"weights", "means"} & set(self.fixed):
-            raise ValueError(
-                f"fixed={self.fixed!r} leaves new components no place: change it, or leave out "
-                "grow."
-            )
-        larger = self._lean(fitted)
-        larger.n_components, larger.init_params = K + 1, "merging"
-        spec = larger._assembled(larger._family_on(rows, seen), fitted.background)
-        rng = check_random_state(self.random_state)
-        larger_fit = newcomer(larger._start(rows), spec, fitted, rows, rng)
-        if larger_fit is None:
-            return fitted, memory
-        self.n_components = K + 1
-        if memory is not None:
-            memory = chosen_statistics(fitted.family, memory, np.append(np.arange(K), -1))
-        return larger_fit, memory
 
     # What a subclass defines.
 

@@ -38,6 +38,8 @@ HINTS = {
     "n_jobs": "a fit uses all cores; limit them with threadpoolctl.threadpool_limits or "
     "OMP_NUM_THREADS",
     "batch_size": "partial_fit takes batches of any size",
+    "grow": "partial_fit keeps its number of components; warm_start=True with a larger "
+    "n_components adds some, and a fresh fit may have any number",
     "posterior_type": "temperature=0 is hard, and temperature=1 (the default) soft",
     "force_weights": "fixed=('weights',) keeps the weights of weights_init",
     "weights": "the weights of rows are the argument sample_weight of fit, and weights_init are "

@@ -115,9 +115,6 @@ array-like, default='merging'
         gets the weight ``w ** learning_decay`` in the running average. With 1, all rows count
         equally. Smaller values follow a stream that changes. On a stationary stream any value
         above 0.5 converges.
-    grow : int, default=None
-        How many components `partial_fit` may have in all. Where a batch has rows that no component
-        explains, it adds one and raises `n_components`. None adds none.
     checkpoint : str or path-like, default=None
         A file in which `fit` saves its progress. If the file exists, `fit` continues from it,
         and the result is bit-identical to that of an uninterrupted fit. A checkpoint of other
@@ -149,7 +146,6 @@ array-like, default='merging'
     random_state: RandomState = None
     warm_start: bool = False
     learning_decay: float = 0.7
-    grow: int | None = None
     checkpoint: str | PathLike[str] | None = None
     verbose: int = 0
     verbose_interval: int = 10
@@ -178,7 +174,6 @@ array-like, default='merging'
         "random_state": ["random_state"],
         "warm_start": ["boolean"],
         "learning_decay": [Interval(Real, 0, 1, closed="right")],
-        "grow": [Interval(Integral, 1, None, closed="left"), None],
         "checkpoint": [str, PathLike, None],
         "verbose": ["verbose"],
         "verbose_interval": [Interval(Integral, 1, None, closed="left")],
@@ -249,8 +244,8 @@ array-like, default='merging'
         return ModifiedDirichlet(alpha[()], float(floor))
 
 
-_OF_STREAMS = {"learning_decay", "grow"}
-_WITHOUT_EFFECT = {"checkpoint", "verbose", "verbose_interval", "warm_start"} | _OF_STREAMS
+# What does not change the result of a fit.
+_WITHOUT_EFFECT = {"checkpoint", "verbose", "verbose_interval", "warm_start", "learning_decay"}
 
 
 def fit_description(

@@ -81,7 +81,6 @@ class SparseGaussianMixture(BaseGaussianMixture):
         random_state: RandomState = None,
         warm_start: bool = False,
         learning_decay: float = 0.7,
-        grow: int | None = None,
         checkpoint: str | PathLike[str] | None = None,
         verbose: int = 0,
         verbose_interval: int = 10,

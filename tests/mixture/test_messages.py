@@ -61,6 +61,7 @@ PARAMETERS = [  # of whom, the parameter, and what the message says
     (VonMisesFisherMixture, "spherical", "direction"),
     (VonMisesFisherMixture, "init", "init_params"),
     (VonMisesFisherMixture, "n_jobs", "threadpool_limits"),
+    *[(mixture, "grow", "partial_fit keeps its number of components") for mixture in MIXTURES],
     (VonMisesFisherMixture, "posterior_type", "temperature=0 is hard"),
     (VonMisesFisherMixture, "covariance_type", "concentration_type='free' or 'tied'"),
     (VonMisesFisherMixture, "reg_covar", "concentration_prior"),
