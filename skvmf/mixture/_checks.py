@@ -14,7 +14,6 @@ from .._engine.rows.sources import MAX_MAGNITUDE, RowSource
 from .._engine.search.partitions import Assignment, assign_labels, assign_responsibilities
 from .._typing import Array
 from ..distributions._arguments import checked_array
-from ._rows import in_memory
 
 
 def checked_weights(weights: ArrayLike, n_components: int, name: str) -> Array:
@@ -72,25 +71,27 @@ def _weight_of(responsibilities: Array, start: int, weights: Array) -> Array:
 
 
 def checked_partition(
-    partition: ArrayLike, rows: RowSource, n_components: int, least: int = 0
+    partition: ArrayLike, rows: RowSource, n_components: int, background: bool
 ) -> Assignment:
     """Return how `init_params`, labels or responsibilities, assigns the rows of a block.
 
-    Responsibilities may have any scale: they are divided by the largest. Labels are at least
-    `least`; rows with the label -1 belong to no component.
+    Responsibilities may have any scale: they are divided by the largest. With a background, rows
+    with the label -1 belong to no component.
     """
     given = checked_array(partition, "init_params")
-    shape = rows.n_rows, n_components
-    labels = given.shape == shape[:1] and np.isin(given, np.arange(least, n_components)).all()
-    if labels and rows.map_reduce_weights(partial(_weight_of, given >= 0)).any():
-        return partial(assign_labels, given.astype(np.int32), n_components)
-    if given.shape == shape and np.isfinite(given).all() and (given >= 0).all() and given.any():
+    least_label = -1 if background else 0
+    shape = (rows.n_rows, n_components)
+    if given.shape == shape[:1]:
+        are_labels = np.isin(given, np.arange(least_label, n_components)).all()
+        if are_labels and rows.map_reduce_weights(partial(_weight_of, given >= 0)).any():
+            return partial(assign_labels, given.astype(np.int32), n_components)
+    elif given.shape == shape and given.any() and np.isfinite(given).all() and given.min() >= 0:
         resp = (given / given.max()).astype(rows.dtype)
         if rows.map_reduce_weights(partial(_weight_of, resp)).any():
             return partial(assign_responsibilities, resp)
     values = f" and values from {given.min()} to {given.max()}" if given.size else ""
     raise ValueError(
-        f"init_params as an array should hold labels from {least} to {n_components - 1} of "
+        f"init_params as an array should hold labels from {least_label} to {n_components - 1} of "
         f"shape {shape[:1]} or non-negative responsibilities of shape {shape}, "
         f"got shape {given.shape}{values}."
     )
@@ -103,40 +104,48 @@ def _weight_by_label(labels: Array, n_labels: int, start: int, weights: Array) -
 
 
 def checked_known_labels(
-    known_labels: Any, rows: RowSource, mixture: Any, *, start: bool
+    known_labels: ArrayLike, rows: RowSource, mixture: Any, *, begins: bool
 ) -> Array | None:
     """Return labels as `Mixture.known` has them, None if no row's is known.
 
-    For a start each class needs a weight: that of its rows, and that of `weights_init`.
+    Where a fit begins, each class needs a weight: that of its rows, and that of `weights_init`.
     """
-    if known_labels is None:
-        return None
-    K, least = int(mixture.n_components), -2 if mixture.background else -1
-    given = checked_array(in_memory(known_labels), "known_labels")
-    if given.shape != (rows.n_rows,) or not np.isin(given, np.arange(least, K)).all():
-        why = f"got shape {given.shape}"
+    K = int(mixture.n_components)
+    least_label = -2 if mixture.background else -1
+    given = checked_array(known_labels, "known_labels")
+    are_labels = np.isin(given, np.arange(least_label, K))
+    if given.shape != (rows.n_rows,) or not are_labels.all():
+        reason = f"got shape {given.shape}"
         if given.shape == (rows.n_rows,):
-            why = f"got {given[~np.isin(given, np.arange(least, K))][0]:g}"
-            if given.min() == -2 and least == -1:
-                why += "; -2, an outlier, needs background=True"
+            reason = f"got {given[~are_labels][0]:g}"
+            if given.min() == -2 and not mixture.background:
+                reason += "; -2, an outlier, needs background=True"
         raise ValueError(
-            f"known_labels should be integers from {least} to n_components - 1 = {K - 1}, one for "
-            f"each of the {rows.n_rows} rows, -1 where it is not known: {why}."
+            f"known_labels should be integers from {least_label} to n_components - 1 = {K - 1}, "
+            f"one for each of the {rows.n_rows} rows, -1 where it is not known: {reason}."
         )
     labels = np.where(given == -2, K, given).astype(np.int32)
     if (labels < 0).all():
         return None
-    if start:
-        weights = rows.map_reduce_weights(partial(_weight_by_label, labels, K + 1))[1 : K + 1]
-        if mixture.weights_init is not None:
-            weights = weights * checked_weights(mixture.weights_init, K, "weights_init")
-        for k in np.unique(labels[(labels >= 0) & (labels < K)]):
-            if weights[k] == 0:
-                raise ValueError(
-                    f"known_labels has rows of class {k}, and they weigh nothing: give one of them "
-                    "a sample_weight, a direction and the component a weight, or set them to -1."
-                )
+    if begins:
+        _refuse_classes_without_weight(labels, rows, K, mixture.weights_init)
     return labels
+
+
+def _refuse_classes_without_weight(
+    labels: Array, rows: RowSource, n_components: int, weights_init: ArrayLike | None
+) -> None:
+    """Refuse known classes that no row with a weight begins."""
+    by_label = rows.map_reduce_weights(partial(_weight_by_label, labels, n_components + 1))
+    weights = by_label[1 : n_components + 1]  # without rows of no class, and of the background
+    if weights_init is not None:
+        weights = weights * checked_weights(weights_init, n_components, "weights_init")
+    for k in np.unique(labels[(labels >= 0) & (labels < n_components)]):
+        if weights[k] == 0:
+            raise ValueError(
+                f"known_labels has rows of class {k}, and they weigh nothing: give one of them "
+                "a sample_weight, a direction and the component a weight, or set them to -1."
+            )
 
 
 # What does not go together with the fit there is.
@@ -145,12 +154,13 @@ def checked_known_labels(
 def checked_features(mixture: Any, features: Any) -> Array:
     """Return the numbers of distinct features, given by number or name."""
     check_is_fitted(mixture)
-    d, given = mixture._fitted.family.dim, np.asarray(features)
+    d = mixture._fitted.family.dim
+    given = np.asarray(features)
     names = getattr(mixture, "feature_names_in_", np.empty(0)).tolist()
     if given.dtype.kind in "OU" and given.ndim == 1 and set(given.tolist()) <= set(names):
         given = np.array([names.index(name) for name in given.tolist()])
-    distinct = given.ndim == 1 and 0 < len(set(given.tolist())) == len(given)
-    if given.dtype.kind not in "iu" or not distinct or given.min() < 0 or given.max() >= d:
+    are_distinct = given.ndim == 1 and 0 < len(set(given.tolist())) == len(given)
+    if given.dtype.kind not in "iu" or not are_distinct or given.min() < 0 or given.max() >= d:
         raise ValueError(
             f"features should be distinct numbers from 0 to {d - 1}, or names that fit has seen, "
             f"got {features!r}."
@@ -160,16 +170,18 @@ def checked_features(mixture: Any, features: Any) -> Array:
 
 def check_warm_start(fitted: FittedMixture, mixture: Any) -> None:
     """Refuse to continue with fewer components, or with more if parameters are fixed."""
-    before, now = fitted.n_components, mixture.n_components
-    fixed = before < now and {"weights", "means"} & set(mixture.fixed)
-    if now < before or fixed:
-        advice = "Merge components with skvmf.ComponentPath, or set"
-        if fixed:
-            advice = f"fixed={mixture.fixed!r} leaves new components no place: change it, or set"
-        raise ValueError(
-            f"warm_start: the fitted mixture has {before} components, n_components is {now}. "
-            f"{advice} warm_start=False to start from scratch."
-        )
+    before = fitted.n_components
+    now = mixture.n_components
+    if now < before:
+        advice = "Merge components with skvmf.ComponentPath"
+    elif now > before and {"weights", "means"} & set(mixture.fixed):
+        advice = f"fixed={mixture.fixed!r} leaves new components no place: change it"
+    else:
+        return
+    raise ValueError(
+        f"warm_start: the fitted mixture has {before} components, n_components is {now}. "
+        f"{advice}, or set warm_start=False to start from scratch."
+    )
 
 
 def check_stream_continues(name: str, before: object, now: object) -> None:
@@ -195,13 +207,13 @@ def refuse_overflow(largest: float, holder: str) -> None:
 
 def with_background(background_weight: ArrayLike, params: dict[str, object]) -> dict[str, object]:
     """Return constructor parameters that say whether there is a background."""
-    given = bool(np.any(np.not_equal(background_weight, 0)))
-    if given and not params.get("background", True):
+    background = bool(np.any(np.not_equal(background_weight, 0)))
+    if background and not params.get("background", True):
         raise ValueError(
             f"background=False contradicts background_weight={background_weight!r}: leave out one "
             "of them."
         )
-    return {"background": given} | params
+    return {"background": background} | params
 
 
 def checked_weights_and_background(
@@ -217,27 +229,28 @@ def checked_weights_and_background(
             f"weights should have the shape ({n_components},) and background_weight be a number, "
             f"got shapes {weights.shape} and {share.shape}."
         )
-    together = "weights and background_weight together"
-    return checked_weights(np.append(weights, share), n_components + 1, together)
+    together = np.append(weights, share)
+    return checked_weights(together, n_components + 1, "weights and background_weight together")
 
 
 def background_in(bounds: ArrayLike | None, d: int, background: bool) -> Background:
     """Return the background in the box of given corners (2, d), or none, or raise a ValueError."""
-    if background:
-        if bounds is None:
+    if bounds is None:
+        if background:
             raise ValueError("A background needs background_bounds, the corners of its box.")
-    elif bounds is not None:
-        raise ValueError("background_bounds needs a background: give background_weight, too.")
-    else:
         return NO_BACKGROUND
-    checked = checked_array(bounds, "background_bounds").astype(np.float64)
-    if checked.shape != (2, d) or not np.isfinite(checked).all():
-        expected = f"finite and of shape {(2, d)}"
-        raise ValueError(f"background_bounds should be {expected}, got {checked.shape}.")
-    refuse_overflow(np.abs(checked).max(), "background_bounds holds")
-    if not (checked[0] < checked[1]).all():
+    if not background:
+        raise ValueError("background_bounds needs a background: give background_weight, too.")
+    corners = checked_array(bounds, "background_bounds").astype(np.float64)
+    if corners.shape != (2, d) or not np.isfinite(corners).all():
+        raise ValueError(
+            f"background_bounds should be finite and of shape {(2, d)}, got {corners.shape}."
+        )
+    refuse_overflow(np.abs(corners).max(), "background_bounds holds")
+    has_width = corners[0] < corners[1]
+    if not has_width.all():
         raise ValueError(
             "background_bounds should be the least corner of a box and then the largest; along "
-            f"feature {np.argmin(checked[0] < checked[1])} it has no width."
+            f"feature {np.argmin(has_width)} it has no width."
         )
-    return Background.in_box(checked)
+    return Background.in_box(corners)

@@ -109,7 +109,7 @@ class BaseEllipticalMixture(BaseMixture):
     def _covariance_type(self) -> CovarianceType:
         return COVARIANCE_TYPES[self.covariance_type]
 
-    @chunkwise(wide="features")
+    @chunkwise(columns="features")
     def impute(self, X: MatrixLike) -> Array:
         """Return rows whose missing values are filled with their conditional means.
 
@@ -256,7 +256,6 @@ class BaseEllipticalMixture(BaseMixture):
         return family(n_features, self.covariance_type, float(self.reg_covar), *fixed, scale)
 
     def _family_on(self, rows: RowSource, weight_seen: float) -> Any:
-        refuse_overflow(rows.largest, "The data holds")
         return self._family(rows.n_features, rows.mean_variance() or 1.0)
 
     def _background_on(self, rows: RowSource, family: Any) -> Background:

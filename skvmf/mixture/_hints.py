@@ -16,8 +16,8 @@ _NO_PRIOR = (
 _NUMBER = "n_components is the number of components, and skvmf.ComponentPath recommends one"
 _OUTLIERS = "background=True gives outliers the label -1, and score_samples is low for them"
 NUMBERS = "n_clusters", "k", "n_topics", "nr_topics", "min_cluster_size", "min_topic_size", "eps"
-# The names of other libraries, as the migration guide lists them, and of other estimators here:
-# parameters, attributes and arguments of methods.
+# Parameters and attributes of other libraries, as the migration guide lists them, and of other
+# estimators here.
 HINTS = {
     **dict.fromkeys(NUMBERS, _NUMBER),
     **dict.fromkeys(["min_samples", "contamination", "outlier_scores_"], _OUTLIERS),
@@ -93,15 +93,15 @@ def attribute_hint(hints: Mapping[str, str], name: str, attributes: Iterable[str
     return hint(hints, name, fitted)
 
 
-def with_hints(method: Method) -> Method:
-    """Decorate a constructor or a fit: wrong arguments raise an error that helps."""
+def with_hints(constructor: Method) -> Method:
+    """Decorate a constructor: wrong arguments raise an error that helps."""
 
-    @wraps(method)
+    @wraps(constructor)
     def call(self: Any, *args: Any, **named: Any) -> Any:
         try:
-            return method(self, *args, **named)
+            return constructor(self, *args, **named)
         except TypeError:
-            wrong = _wrong_arguments(self, method, args, named)
+            wrong = _wrong_arguments(self, constructor, args, named)
             if wrong is None:
                 raise
             raise TypeError(wrong) from None
@@ -110,13 +110,13 @@ def with_hints(method: Method) -> Method:
 
 
 def _wrong_arguments(
-    self: Any, method: Method, args: Sequence[object], named: Iterable[str]
+    self: Any, constructor: Method, args: Sequence[object], named: Iterable[str]
 ) -> str | None:
     """Return what is wrong with arguments and what to write instead, None without an idea."""
-    known = signature(method).parameters
+    known = signature(constructor).parameters
     if any(each.kind is Parameter.VAR_KEYWORD for each in known.values()):
         return None
-    who = type(self).__name__ if method.__name__ == "__init__" else method.__name__
+    who = type(self).__name__
     to_name = [name for name, each in known.items() if each.kind is Parameter.KEYWORD_ONLY]
     n_positional = len(known) - len(to_name) - 1
     if to_name and len(args) > n_positional:

@@ -238,7 +238,7 @@ class VonMisesFisherMixture(BaseMixture):
         fitted = FittedMixture(mixture._assembled(anchored, background), first)
         return mixture._publish_given(fitted, given_centres)
 
-    @chunkwise(wide=True)
+    @chunkwise(columns="components")
     def divergence(self, X: MatrixLike) -> Array:
         """Return the Bregman divergence of each row to each component mean.
 

@@ -315,7 +315,6 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_hints
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a mixture of each number of components, and choose one."""
@@ -388,7 +387,6 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
         leaves = self.leaf_labels_ if X is None else np.asarray(self._first.predict(X))
         return np.append(parts, -1)[leaves]  # -1 is the background
 
-    @with_hints
     def fit_predict(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Array:

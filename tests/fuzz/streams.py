@@ -59,7 +59,8 @@ class StreamSubject(Subject):
     @staticmethod
     def state(mixture):
         """All that a batch changes: what is seen, and what is remembered."""
-        moments = mixture._memory.moments if mixture._memory is not None else ()
+        statistics = mixture._running_statistics
+        moments = () if statistics is None else statistics.moments
         return public(mixture) | {f"moment {i}": moment for i, moment in enumerate(moments)}
 
     def fit(self, mixture):
