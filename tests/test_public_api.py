@@ -59,7 +59,7 @@ MIXTURE_PARAMETERS = {
         "random_state": None,
         "warm_start": False,
     },
-    **{"tol": 1e-3, "max_iter": 100, "learning_decay": 0.7, "grow": None, "checkpoint": None},
+    **{"tol": 1e-3, "max_iter": 100, "learning_decay": 0.7, "checkpoint": None},
     **{"verbose": 0, "verbose_interval": 10},
 }
 SHAPE = {"covariance_type": "full", "reg_covar": 1e-6, "missing_values": "error"}

@@ -7,6 +7,7 @@ import numpy as np
 
 from skvmf import VonMisesFisherMixture
 from skvmf._engine.rows.sources import DenseRows
+from skvmf.mixture._rows import read_rows
 
 from .mixture import em_step, ratio
 
@@ -55,7 +56,7 @@ class DaskArrayStep:
     def time_empty_iteration(self):
         """Time what an iteration costs beside its work."""
         if not hasattr(self, "rows"):
-            self.rows = self.mixture._make_rows(self.X, None)
+            self.rows = read_rows(self.mixture, self.X).rows
         self.rows.map_reduce_weights(lambda start, weights: 0.0)
 
 

@@ -16,6 +16,7 @@ from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf.mixture._rows import read_rows
 
 timer = time.process_time
 
@@ -69,7 +70,7 @@ def texts():
 
 def em_step(mixture, X):
     """Return a function that takes one EM step at a fitted mixture."""
-    rows = mixture._make_rows(X, None, moments=True)
+    rows = read_rows(mixture, X, role="batch").rows
     point = mixture._fitted
 
     def step():

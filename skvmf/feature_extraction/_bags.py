@@ -12,7 +12,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from .._typing import Array, DType, Matrix
 from ..distributions._arguments import checked_array
-from ..mixture._validation import holds_texts
+from ..mixture._rows import holds_texts
 
 # Arrays of a list are put together by so many bytes at a time, few enough that the allocator hands
 # out the same memory each time instead of fresh pages.

@@ -33,7 +33,7 @@ from .._sklearn import (
 from .._typing import Array, DType, Matrix, MatrixLike, ParameterConstraints, RandomState
 from ..mixture import VonMisesFisherMixture
 from ..mixture._base import BaseMixture
-from ..mixture._validation import is_lazy
+from ..mixture._rows import is_lazy
 from ._bags import (
     BagList,
     Bags,
@@ -512,7 +512,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         """Return the Fisher vectors of a Dask array of counts, computed on demand."""
         from ..mixture._dask import checked_rows, mapped
 
-        rows, row = checked_rows(X, sparse_rows=True)
+        rows, row = checked_rows(X)
         validate_data(self, row, reset=False)
         # What workers get is without what only `fit` needs, and chunks of frames are arrays.
         lean = copy(self)

@@ -17,7 +17,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from .._typing import Array, MatrixLike, RandomState, is_integer
 from ..mixture._base import BaseMixture
-from ..mixture._validation import in_memory
+from ..mixture._rows import in_memory
 from ._components import join, log_affinities, read_mixture
 
 if TYPE_CHECKING:

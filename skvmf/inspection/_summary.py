@@ -23,7 +23,7 @@ from .._sklearn import check_rows, num_samples
 from .._typing import Array, Matrix
 from ..mixture import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
-from ..mixture._validation import in_memory
+from ..mixture._rows import in_memory
 from ._components import is_directional, log_affinities, log_densities, read_mixture
 
 # Characters of the beginning of a text, which leave room for the other columns of the table.

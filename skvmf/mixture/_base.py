@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,15 +31,14 @@ from .._engine.families.params import Components, Params, as_dict
 from .._engine.families.statistics import Statistics, chosen_statistics
 from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
-from .._engine.rows.reading import READABLE
-from .._engine.rows.sources import RowSource, make_rows
-from .._engine.search.growth import grown, newcomer
+from .._engine.rows.sources import RowSource
+from .._engine.search.growth import with_more_components
 from .._engine.search.overseeding import MIN_COMPONENTS_OF_MANY
+from .._engine.search.partitions import Assignment
 from .._engine.search.starts import Start, make_start
 from .._sklearn import (
     all_or_nothing,
     callback_tasks,
-    check_sample_weight,
     fit_context,
     outputs_frames,
     validate_data,
@@ -47,48 +46,51 @@ from .._sklearn import (
 )
 from .._typing import Array, Attributes, MatrixLike, warn
 from ..distributions._arguments import check_count, checked_generator
-from ._parameters import (
-    MixtureParameters,
-    attribute_hint,
-    fit_description,
-    refuse_sparse_rows,
-    with_hints,
-)
-from ._validation import (
-    check_enough_rows,
+from ._checks import (
     check_stream_continues,
     check_warm_start,
-    checked_known_labels,
     checked_means,
     checked_partition,
     checked_weights,
     checked_weights_and_background,
-    chunkwise,
-    in_memory,
-    is_lazy,
-    read_only,
-    refuse_unobserved,
-    validated_rows,
-    warn_if_encoded,
-    warn_if_few_distinct,
-    warn_if_fewer,
+)
+from ._hints import attribute_hint
+from ._parameters import MixtureParameters, fit_description
+from ._rows import Data, Role, chunkwise, read_rows, rows_in_memory, validated_chunks
+from ._warnings import (
+    has_empty_components,
     warn_if_unfinished,
     warn_if_uniform,
+    warn_of_empty_components,
 )
 
-_ROWS_PER_COMPONENT = 100  # in the sample that a start is made on
-_LEAST_SAMPLE = 10_000
-_ROWS_OF_MANY, _MANY_ROWS = 250, 10**6  # per component where there are many, up to so many rows
-_WHOLE_FIT_ATTRIBUTES = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"}
+# How many rows the sample of a start has: more take longer, and fewer may miss small clusters.
+_ROWS_PER_COMPONENT = 100
+_MIN_ROWS = 10_000
+# Where there are many components, a start looks at regions of the rows one after the other, so that
+# it can look at more rows; up to so many in all.
+_ROWS_PER_COMPONENT_OF_MANY = 250
+_MAX_ROWS_OF_MANY = 10**6
+_STAGES_OF_A_START = 3  # that callbacks see: the search, the flat start, the start
+_OF_WHOLE_FITS = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"}
+
+
+class Beginning(NamedTuple):
+    """Where a fit begins: at a start, or at the parameters of the fit that it continues."""
+
+    mixture: Mixture
+    first: Start | Point
+    n_starts: int  # that compete
+    n_components: int  # with a weight
 
 
 class BaseMixture(MixtureParameters, ABC):
     """The fit, predictions and fitted attributes of every mixture.
 
-    A subclass turns its parameters into a `Mixture` (`_spec`), and the parameters of a fit
-    into public attributes (`_attributes`). `_fitted` is the fit, set by a fit or `from_parameters`
-    only. Attributes that a class annotates follow from the fit's parameters: they are not part of
-    a pickle, but computed again. `_family_class` restores the family.
+    A subclass turns its parameters into a `Mixture` (`_family`, `_assembled`), and the parameters
+    of a fit into public attributes (`_attributes`). `_fitted` is the fit, set by a fit or
+    `from_parameters` only. Attributes that a class annotates follow from the fit's parameters:
+    they are not part of a pickle, but computed again. `_family_class` restores the family.
 
     Attributes
     ----------
@@ -143,12 +145,11 @@ class BaseMixture(MixtureParameters, ABC):
         feature_names_in_: Array
 
     _fitted: Point
-    _memory: Statistics | None
+    _running_statistics: Statistics | None  # of all rows since the last fit began
     _family_class: ClassVar[type[AnyFamily]]
 
     # Fits: in one call, batch by batch, or from given parameters.
 
-    @with_hints
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
     def fit(
@@ -176,49 +177,35 @@ class BaseMixture(MixtureParameters, ABC):
             copies and pickles of the mixture leave them out.
         """
         metadata = {"sample_weight": sample_weight, "known_labels": known_labels}
-        data = {"X": X, "y": y, "metadata": metadata}
+        arguments = {"X": X, "y": y, "metadata": metadata}  # which callbacks may ask for
         with all_or_nothing(self), limited_blas():
-            warm = bool(self.warm_start) and hasattr(self, "_fitted")
-            X = self._validated(X, reset=not warm)
-            if warm:
-                check_warm_start(self._fitted, self)
-            rows = self._make_rows(X, sample_weight, moments=True)
-            check_enough_rows(rows, self.n_components)
-            known = checked_known_labels(known_labels, rows, self, start=not warm)
-            warn_if_encoded(X)
-            spec, start = self._spec(rows, known), None if warm else self._start(rows)
-            given = self._fitted.weights if start is None else start.weights
-            tasks = callback_tasks(self, data, 3 * int(self.n_init))
+            continued = self._fit_to_continue()
+            begins = continued is None
+            data = read_rows(self, X, sample_weight, known_labels, role="fit", begins=begins)
+            checkpoint = self._checkpoint(data, continued)
+            begun = self._begin(data, continued)
+            tasks = callback_tasks(self, arguments, _STAGES_OF_A_START * int(self.n_init))
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
-                checkpoint = self._checkpoint(rows, warm, known)
-                stops = int(self.max_iter), self.tol, self.flat_start
-                starts = MultiStart(rows, progress, checkpoint, *stops, self._published)
-                if start is None:
-                    continued = self._fitted
-                    if continued.n_components < self.n_components:
-                        larger = self._start(rows)
-                        continued = grown(larger, spec, continued, rows, self._generator())
-                    result = starts.run(continued.continued_as(spec))
+                starts = MultiStart(data.rows, progress, checkpoint, **self._stops())
+                if isinstance(begun.first, Start):
+                    result = starts.best(begun.mixture, begun.first, self._generator())
                 else:
-                    result = starts.best(spec, start, self._generator())
-                fitted, stats = result.point.sorted(result.stats)
-                if stats is not None:
-                    stats = replace(stats, unit=rows.weight_unit)
-                found = result.of_rows if fitted.params is result.point.params else None
-                labels, probabilities = found or self._labelled(fitted, X, rows)
-                of_rows = {"labels_": labels, "probabilities_": probabilities, "n_steps_": 0}
-                self._publish(fitted, stats, result, **of_rows)
+                    result = starts.run(begun.first)
+                fitted, statistics = result.point.sorted(result.stats)
+                if result.of_rows is not None and fitted.params is result.point.params:
+                    labelled = result.of_rows
+                elif data.chunks is None:
+                    labelled = predictions.labels_and_probabilities(fitted, data.rows)
+                else:
+                    labelled = self._label_chunks(fitted, data.chunks)
+                self._publish_fit(fitted, statistics, result, labelled, data.rows.weight_unit)
         self._warn_if_degenerate(fitted)
-        is_array = isinstance(labels, np.ndarray)  # else that of Dask, not computed here
-        few = is_array and warn_if_few_distinct(rows, labels, int(self.n_components))
-        if not few and self.max_iter > 0 and np.all(spec.weight_prior.alpha >= 1):
-            n_first = self.n_components if given is None else int(np.count_nonzero(given))
-            warn_if_fewer(int(np.count_nonzero(fitted.weights)), n_first)
+        if has_empty_components(self):
+            warn_of_empty_components(self, data.rows, begun.n_components)
         if not result.stopped:
-            warn_if_unfinished(self, warm)
+            warn_if_unfinished(self, begun.n_starts)
         return self
 
-    @with_hints
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
@@ -253,37 +240,26 @@ class BaseMixture(MixtureParameters, ABC):
         """
         self._validate_params()  # which the decorator leaves out after the first call
         with all_or_nothing(self), limited_blas():
-            memory, continues = getattr(self, "_memory", None), hasattr(self, "_fitted")
-            X = self._validated(X, reset=not continues)
-            rows = self._make_rows(X, sample_weight, moments=True)
-            if memory is None:
-                check_enough_rows(rows, self.n_components, first_batch=not continues)
-                warn_if_encoded(X)
-            known = checked_known_labels(known_labels, rows, self, start=not continues)
-            seen = weight_seen(memory, rows)
-            if continues:
-                fitted, memory = self._grown(rows, memory, seen)
-                family = self._family_on(rows, seen)
-                spec = replace(self._assembled(family, fitted.background), known=known)
-            else:
-                spec = self._spec(rows, known)
-                stops = 0, self.tol, self.flat_start
-                starts = MultiStart(rows, Progress(None), Checkpoint(), *stops, self._published)
-                rng, flat = self._generator(), replace(spec, weight_prior=FLAT)
-                result = starts.best(flat, self._start(rows), rng)
-                fitted, _ = result.point.sorted()
+            continued = self._stream_to_continue()
+            begins = continued is None
+            before = getattr(self, "_running_statistics", None)
+            role: Role = "first batch" if before is None else "batch"
+            data = read_rows(self, X, sample_weight, known_labels, role=role, begins=begins)
+            seen = weight_seen(before, data.rows)
+            mixture = self._mixture(data, seen, continued)
+            if continued is None:
+                continued = self._first_components(mixture, data.rows)
             if self.flat_start:
-                spec = flat_at_first(spec, self.n_components, seen)
-            fitted, memory = step(spec, rows, fitted, memory, decay=float(self.learning_decay))
-            labels, probabilities = self._labelled(fitted, X, rows)
-            of_rows: Attributes = {"labels_": labels, "probabilities_": probabilities}
-            of_rows["n_steps_"] = getattr(self, "n_steps_", 0) + 1
-            for name in _WHOLE_FIT_ATTRIBUTES & set(vars(self)):
-                delattr(self, name)
-            self._publish(fitted, memory, **of_rows)
+                mixture = flat_at_first(mixture, self.n_components, seen)
+            decay = float(self.learning_decay)
+            fitted, statistics = step(mixture, data.rows, continued, before, decay=decay)
+            if data.chunks is None:
+                labelled = predictions.labels_and_probabilities(fitted, data.rows)
+            else:
+                labelled = self._label_chunks(fitted, data.chunks)
+            self._publish_batch(fitted, statistics, labelled)
         return self
 
-    @with_hints
     def fit_predict(
         self,
         X: MatrixLike,
@@ -322,7 +298,8 @@ class BaseMixture(MixtureParameters, ABC):
     def _publish_given(self, fitted: Point, given: ArrayLike) -> Self:
         """Publish parameters that were given: nothing was fitted, so there are no labels."""
         validate_data(self, given, reset=True, skip_check_array=True)  # for its names
-        constraint, prior = self._constraint(), np.asarray(self.weight_concentration_prior)
+        constraint = self._constraint()
+        prior = np.asarray(self.weight_concentration_prior)
         order = constraint.order(fitted.params.components)
         if order is not None and prior.ndim:
             self.weight_concentration_prior = prior[order]  # each stays with its component
@@ -330,32 +307,6 @@ class BaseMixture(MixtureParameters, ABC):
         fitted = replace(fitted, params=params)
         self._publish(fitted, n_iter_=0, converged_=False, n_steps_=0)
         return self
-
-    def _grown(
-        self, rows: RowSource, memory: Statistics | None, seen: float
-    ) -> tuple[Point, Statistics | None]:
-        """Return the fit that a batch continues, and its memory; the batch may add a component."""
-        fitted, K = self._fitted, self._fitted.n_components
-        check_stream_continues("n_components", K, self.n_components)
-        check_stream_continues("background", len(fitted.background) > 0, self.background)
-        if self.grow is None or K >= self.grow or rows.n_rows <= K or rows.total_weight == 0:
-            return fitted, memory
-        if {"weights", "means"} & set(self.fixed):
-            raise ValueError(
-                f"fixed={self.fixed!r} leaves new components no place: change it, or leave out "
-                "grow."
-            )
-        larger = self._lean(fitted)
-        larger.n_components, larger.init_params = K + 1, "merging"
-        spec = larger._assembled(larger._family_on(rows, seen), fitted.background)
-        rng = self._generator()
-        larger_fit = newcomer(larger._start(rows), spec, fitted, rows, rng)
-        if larger_fit is None:
-            return fitted, memory
-        self.n_components = K + 1
-        if memory is not None:
-            memory = chosen_statistics(fitted.family, memory, np.append(np.arange(K), -1))
-        return larger_fit, memory
 
     # What a subclass defines.
 
@@ -390,13 +341,19 @@ class BaseMixture(MixtureParameters, ABC):
 
     # Parameters as the engine takes them.
 
-    def _spec(self, rows: RowSource, known: Array | None) -> Mixture:
-        """Return the mixture that the parameters describe, for a fit on rows."""
-        if rows.incomplete:
-            refuse_unobserved(rows, getattr(self, "feature_names_in_", None))
-        family = self._family_on(rows, rows.total_weight)
-        background = self._background_on(rows, family) if self.background else NO_BACKGROUND
-        return replace(self._assembled(family, background), known=known)
+    def _mixture(self, data: Data, weight_seen: float, continued: Point | None = None) -> Mixture:
+        """Return the mixture that the parameters describe, for rows of a fit.
+
+        A stream keeps the background of the fit that it continues.
+        """
+        family = self._family_on(data.rows, weight_seen)
+        if continued is not None:
+            background = continued.background
+        elif self.background:
+            background = self._background_on(data.rows, family)
+        else:
+            background = NO_BACKGROUND
+        return replace(self._assembled(family, background), known=data.known)
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         return Mixture(
@@ -408,55 +365,155 @@ class BaseMixture(MixtureParameters, ABC):
             constraint=self._constraint(),
         )
 
-    # Where a fit begins.
+    # The steps of a fit: where it begins, what it runs, and what it publishes.
 
-    def _checkpoint(self, rows: RowSource, warm: bool, known: Array | None) -> Checkpoint:
-        begins_with = self._fitted if warm else None
-        params = self._all_params() | ({} if known is None else {"known_labels": known})
-        described = partial(fit_description, type(self).__name__, params, rows, begins_with)
-        return Checkpoint(self.checkpoint, described)
+    def _fit_to_continue(self) -> Point | None:
+        """Return the fit that a warm start continues, None without one."""
+        if not self.warm_start or not hasattr(self, "_fitted"):
+            return None
+        check_warm_start(self._fitted, self)
+        return self._fitted
 
-    def _generator(self) -> np.random.Generator:
-        return checked_generator(self.random_state)
+    def _begin(self, data: Data, continued: Point | None) -> Beginning:
+        """Return where a fit begins; refuse what cannot be used before any work."""
+        if continued is not None:
+            return self._begin_warm(data, continued)
+        start = self._start(data.rows)
+        mixture = self._mixture(data, data.rows.total_weight)
+        return Beginning(mixture, start, int(self.n_init), n_with_weight(start))
+
+    def _begin_warm(self, data: Data, continued: Point) -> Beginning:
+        """Return a beginning where the last fit has ended, with more components if asked for."""
+        mixture = self._mixture(data, data.rows.total_weight)
+        if continued.n_components < self.n_components:
+            start = self._start_of_added_components()
+            continued = with_more_components(
+                start, mixture, continued, data.rows, self._generator()
+            )
+        first = continued.continued_as(mixture)
+        n_components = int(np.count_nonzero(first.weights))
+        return Beginning(mixture, first, n_starts=1, n_components=n_components)
 
     def _start(self, rows: RowSource) -> Start:
-        """Return how fits start; refuse what cannot be used before any work."""
-        K, weights = int(self.n_components), self.weights_init  # a uint8 would wrap around
-        partition: Any = self.init_params
+        """Return how fits begin that continue none."""
+        K = int(self.n_components)  # a uint8 would wrap around
         means: Array | None = None
         if self.means_init is not None:
             given = checked_means(self.means_init, "means_init", (K, rows.n_features))
             means = self._first_means(given)
         shapes = self._first_shapes(rows.n_features)
-        if not isinstance(partition, str):
-            partition = checked_partition(partition, rows, K, least=-int(self.background))
-        if weights is not None:
-            weights = checked_weights(weights, K, "weights_init")
+        partition: str | Assignment
+        if isinstance(self.init_params, str):
+            partition = self.init_params
+        else:
+            partition = checked_partition(self.init_params, rows, K, self.background)
+        weights: Array | None = None
+        if self.weights_init is not None:
+            weights = checked_weights(self.weights_init, K, "weights_init")
         elif "weights" in self.fixed:
             weights = np.full(K, 1 / K)
         for name, first in [("means", means), ("concentrations", shapes)]:
             if name in self.fixed and first is None:
                 raise ValueError(f"fixed={self.fixed!r} keeps the first {name}: give {name}_init.")
-        size = max(_ROWS_PER_COMPONENT * K, _LEAST_SAMPLE)
-        if K >= MIN_COMPONENTS_OF_MANY:
-            size = max(size, min(_ROWS_OF_MANY * K, _MANY_ROWS))
+        size = self._sample_size()
+        n_init = int(self.n_init)
         start = make_start(
-            K,
-            partition,
-            means,
-            weights=weights,
-            shapes=shapes,
-            n_init=int(self.n_init),
-            # twice as large a sample if much may be background
-            init_size=int(self.init_size or size * (1 + self.background)),
+            K, partition, means, weights=weights, shapes=shapes, n_init=n_init, init_size=size
         )
-        if start.given and start.n_init > 1:
+        if start.given and n_init > 1:
             warn(
                 f"n_init={self.n_init} has no effect with means_init or a given partition: every "
                 "start would be the same, so there is one.",
                 RuntimeWarning,
             )
         return start
+
+    def _start_of_added_components(self) -> Start:
+        """Return the start at whose clusters a warm start puts more components.
+
+        What is given for the components of a start from scratch is not used: the old ones are where
+        they are. A given partition leaves it to k-means to find clusters.
+        """
+        search = self.init_params if isinstance(self.init_params, str) else "kmeans"
+        K, n_init = int(self.n_components), int(self.n_init)
+        return make_start(K, search, n_init=n_init, init_size=self._sample_size())
+
+    def _sample_size(self) -> int:
+        """Return how many rows a start looks at."""
+        if self.init_size is not None:
+            return int(self.init_size)
+        K = int(self.n_components)
+        size = max(_ROWS_PER_COMPONENT * K, _MIN_ROWS)
+        if K >= MIN_COMPONENTS_OF_MANY:
+            size = max(size, min(_ROWS_PER_COMPONENT_OF_MANY * K, _MAX_ROWS_OF_MANY))
+        if self.background:
+            size *= 2  # as much of the sample may be background
+        return size
+
+    def _generator(self) -> np.random.Generator:
+        return checked_generator(self.random_state)
+
+    def _checkpoint(self, data: Data, continued: Point | None) -> Checkpoint:
+        params = self._all_params()
+        if data.known is not None:
+            params["known_labels"] = data.known
+        name = type(self).__name__
+        described = partial(fit_description, name, params, data.rows, continued)
+        return Checkpoint(self.checkpoint, described)
+
+    def _stops(self) -> dict[str, Any]:
+        """Return when the runs of a fit end, and what its callbacks see."""
+        return {
+            "max_iter": int(self.max_iter),
+            "tol": self.tol,
+            "flat_start": self.flat_start,
+            "attributes": self._public_attributes,
+        }
+
+    def _publish_fit(
+        self,
+        fitted: Point,
+        statistics: Statistics | None,
+        result: MixtureResult,
+        labelled: tuple[Array, Array],
+        weight_unit: float,
+    ) -> None:
+        """Set a fit, its labels and probabilities, and all other attributes."""
+        if statistics is not None:
+            statistics = replace(statistics, unit=weight_unit)
+        labels, probabilities = labelled
+        of_rows: Attributes = {"labels_": labels, "probabilities_": probabilities}
+        self._publish(fitted, statistics, result, n_steps_=0, **of_rows)
+
+    # The steps of `partial_fit`.
+
+    def _stream_to_continue(self) -> Point | None:
+        """Return the fit that a batch continues, None if there is none yet."""
+        continued: Point | None = getattr(self, "_fitted", None)
+        if continued is not None:
+            check_stream_continues("n_components", continued.n_components, self.n_components)
+            has_background = len(continued.background) > 0
+            check_stream_continues("background", has_background, self.background)
+        return continued
+
+    def _first_components(self, mixture: Mixture, rows: RowSource) -> Point:
+        """Return the components that the first batch of a stream begins with."""
+        options = self._stops() | {"max_iter": 0}
+        starts = MultiStart(rows, Progress(None), Checkpoint(), **options)
+        flat = replace(mixture, weight_prior=FLAT)
+        result = starts.best(flat, self._start(rows), self._generator())
+        return result.point.sorted()[0]
+
+    def _publish_batch(
+        self, fitted: Point, statistics: Statistics | None, labelled: tuple[Array, Array]
+    ) -> None:
+        """Set the mixture after a batch, and the attributes of the batch."""
+        for name in _OF_WHOLE_FITS & set(vars(self)):
+            delattr(self, name)
+        n_steps = getattr(self, "n_steps_", 0) + 1
+        labels, probabilities = labelled
+        of_rows: Attributes = {"labels_": labels, "probabilities_": probabilities}
+        self._publish(fitted, statistics, n_steps_=n_steps, **of_rows)
 
     # Predictions, scores and samples.
 
@@ -474,7 +531,7 @@ class BaseMixture(MixtureParameters, ABC):
         rows = self._new_rows(X)
         return predictions.labels(self._as_published(), rows)
 
-    @chunkwise(wide=True, is_sparse=True)
+    @chunkwise(columns="components", is_sparse=True)
     def responsibilities(self, X: MatrixLike) -> sparse.csr_array:
         """Return the responsibilities of the components for each row, without the zeros.
 
@@ -489,11 +546,11 @@ class BaseMixture(MixtureParameters, ABC):
         sizes = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
         columns = np.concatenate([part.columns for part in parts])
         values = np.concatenate([part.values for part in parts], dtype=rows.dtype)
-        index = np.int32 if len(columns) <= np.iinfo(np.int32).max else np.int64
+        index = np.int32 if len(columns) <= np.iinfo(np.int32).max else np.int64  # as SciPy's
         ends = np.concatenate([[0], np.cumsum(sizes)], dtype=index)
         return sparse.csr_array((values, columns, ends), (rows.n_rows, self._fitted.n_components))
 
-    @chunkwise(wide=True)
+    @chunkwise(columns="components")
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the responsibilities of the components for each row.
 
@@ -542,7 +599,6 @@ class BaseMixture(MixtureParameters, ABC):
         rows = self._new_rows(X)
         return predictions.log_densities(self._fitted, rows)
 
-    @with_hints
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
@@ -624,8 +680,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _skvmf_merge_path(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
         """Return the path from this fit down to fewer components, for the rows of the fit."""
-        X = self._validated(X, reset=False)
-        rows = self._make_rows(X, sample_weight, moments=True)
+        rows = read_rows(self, X, sample_weight, role="batch").rows
 
         def of_size(n_components: int) -> Mixture:
             mixture = clone(self).set_params(n_components=n_components)
@@ -634,26 +689,30 @@ class BaseMixture(MixtureParameters, ABC):
 
         return MergePath(of_size, self._fitted, self.lower_bound_, rows, self.tol)
 
-    def _skvmf_with_fit(self, fitted: Point, memory: Statistics | None = None) -> Self:
+    def _skvmf_with_fit(self, fitted: Point, statistics: Statistics | None = None) -> Self:
         """Return a mixture with the parameters and features of this one and another fit."""
         mixture: Self = clone(self).set_params(n_components=fitted.n_components)
-        mixture._publish(fitted, memory)
-        seen = {"n_features_in_", "feature_names_in_"} & vars(self).keys()
-        vars(mixture).update({name: getattr(self, name) for name in seen})
+        mixture._publish(fitted, statistics)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if name in vars(self):
+                setattr(mixture, name, getattr(self, name))
         return mixture
 
     def _skvmf_renumbered(self, numbers: Array) -> Self:
         """Return a mixture of some of the components, by their numbers; -1 is a pruned one."""
-        fitted, memory, kept = self._fitted, self._memory, numbers >= 0
+        fitted = self._fitted
         if self._constraint().order(fitted.params.components) is not None:
             raise ValueError(f"{type(self).__name__} sorts its components: they keep no numbers.")
-        rest, chosen = fitted.params.weights[fitted.n_components :], np.where(kept, numbers, 0)
-        weights = np.append(fitted.weights[chosen] * kept, rest)
+        are_kept = numbers >= 0
+        chosen = np.where(are_kept, numbers, 0)
+        background_weight = fitted.params.weights[fitted.n_components :]
+        weights = np.append(fitted.weights[chosen] * are_kept, background_weight)
         components = fitted.family.chosen(fitted.params.components, chosen)
-        if memory is not None:
-            memory = chosen_statistics(fitted.family, memory, numbers)
+        statistics = self._running_statistics
+        if statistics is not None:
+            statistics = chosen_statistics(fitted.family, statistics, numbers)
         params = Params.first(weights, components).pruned()
-        result = self._skvmf_with_fit(replace(fitted, params=params), memory)
+        result = self._skvmf_with_fit(replace(fitted, params=params), statistics)
         prior = np.asarray(self.weight_concentration_prior)
         if prior.ndim > 0:  # each stays with its component; one that is gone gets any
             result.weight_concentration_prior = prior[chosen]
@@ -666,10 +725,10 @@ class BaseMixture(MixtureParameters, ABC):
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""
         if vectors.shape[1] == self._fitted.family.dim:
-            return self._make_rows(vectors, None)
+            return rows_in_memory(self, vectors)
         return self._new_rows(vectors)
 
-    # From what users give as X to rows that the engine reads.
+    # Rows of predictions.
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -678,100 +737,61 @@ class BaseMixture(MixtureParameters, ABC):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _validated(self, X: MatrixLike, *, reset: bool) -> Any:
-        """Return rows as scikit-learn validates them, or raise a ValueError."""
-        accepts_sparse = self._family_class.sparse_rows
-        if is_lazy(X):
-            from ._dask import checked_rows
-
-            rows, row = checked_rows(X, sparse_rows=accepts_sparse)
-            validate_data(self, row, reset=reset)
-        elif sparse.issparse(X) and not accepts_sparse:
-            refuse_sparse_rows("X.toarray()")
-        else:
-            rows = validated_rows(
-                self,
-                X,
-                accept_sparse="csr" if accepts_sparse else False,
-                dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
-                ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
-                reset=reset,
-            )
-        if self.missing_values == "marginal" and rows.dtype.kind != "f":
-            raise ValueError(
-                f"missing_values='marginal' needs rows of floats: X is of {rows.dtype}, which has "
-                "no NaN. Give X.astype(float), with NaN where a value is missing."
-            )
-        return rows
-
-    def _make_rows(
-        self, X: MatrixLike, sample_weight: ArrayLike | None, *, moments: bool = False
-    ) -> RowSource:
-        """Wrap validated rows for the engine, with weights that are checked here."""
-        columns = moments and self._posterior().temperature > 0
-        width = int(self.n_components)  # without moments each block is read once
-        options = {"unit": self._family_class.unit_rows, "columns": columns}
-        options["missing"] = self.missing_values == "marginal"
-        if is_lazy(X):
-            from ._dask import make_lazy_rows
-
-            return make_lazy_rows(X, sample_weight, width=width, **options)
-        weights = None
-        if sample_weight is not None:
-            weights = check_sample_weight(in_memory(sample_weight), X)
-        return make_rows(X, weights, width=width, ahead=moments, **options)
-
     def _new_rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> RowSource:
         self._check_ready()
-        X = self._validated(X, reset=False)
-        return self._make_rows(X, sample_weight)
+        return read_rows(self, X, sample_weight).rows
 
-    def _predict_lazily(
-        self, method: str, X: MatrixLike, dtype: Any, wide: bool | str, is_sparse: bool
+    def _predict_chunks(
+        self, method: str, X: MatrixLike, dtype: Any, columns: str | None, is_sparse: bool
     ) -> Array:
         """Return what a method returns for a Dask array: one too, in the chunks of X."""
         from ._dask import mapped
 
         self._check_ready()
-        X = self._validated(X, reset=False)
-        width = {True: self._fitted.n_components, "features": self.n_features_in_}.get(wide)
-        return mapped(self._lean(self._fitted), method, X, dtype, width, is_sparse)
+        chunks = validated_chunks(self, X, reset=False)
+        n_columns = None
+        if columns == "components":
+            n_columns = self._fitted.n_components
+        elif columns == "features":
+            n_columns = self.n_features_in_
+        mixture = self._without_data(self._fitted)
+        return mapped(mixture, method, chunks, dtype, n_columns, is_sparse)
 
-    def _labelled(self, fitted: Point, X: MatrixLike, rows: RowSource) -> tuple[Array, Array]:
-        """Return the labels of validated rows, and the responsibilities of those components."""
-        if not is_lazy(X):
-            fitted = fitted.with_posterior(self._posterior())
-            return predictions.labels_and_probabilities(fitted, rows)
+    def _label_chunks(self, fitted: Point, chunks: Any) -> tuple[Array, Array]:
+        """Return labels and the responsibilities of those components, of and as Dask arrays."""
         from ._dask import mapped
 
-        lean = self._lean(fitted)
-        return mapped(lean, "predict", X, np.int64), mapped(lean, "_largest_responsibilities", X)
+        mixture = self._without_data(fitted)
+        labels = mapped(mixture, "predict", chunks, np.int64)
+        return labels, mapped(mixture, "_largest_responsibilities", chunks)
 
     def _largest_responsibilities(self, X: MatrixLike) -> Array:
         return predictions.labels_and_probabilities(self._as_published(), self._new_rows(X))[1]
 
-    def _lean(self, fitted: Point) -> Self:
+    def _without_data(self, fitted: Point) -> Self:
         """Return an estimator with a fit and without what only fits need, to send to workers."""
         params = self._all_params()
-        defaults = {name: None for name in params if name.endswith("_init") and name != "n_init"}
-        lean = self._with_params(params | defaults | {"init_params": "kmeans"})
-        lean._publish(fitted)
-        lean.n_features_in_ = fitted.family.dim
-        return lean
+        first_values = {n: None for n in params if n.endswith("_init") and n != "n_init"}
+        mixture = self._with_params(params | first_values | {"init_params": "kmeans"})
+        mixture._publish(fitted)
+        mixture.n_features_in_ = fitted.family.dim
+        return mixture
 
     # Fitted attributes.
 
     def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:
         """Return the fitted attributes that follow from the parameters, or from a whole fit."""
         weights = fitted.weights
+        effective_n_components = 0.0
         if weights.any():
-            weights = weights / weights.sum()
+            shares = weights / weights.sum()
+            effective_n_components = float(np.exp(entr(shares).sum()))
         attributes: dict[str, Any] = {
-            "weights_": fitted.weights,
+            "weights_": weights,
             "background_weight_": fitted.params.background_weight,
             "n_active_components_": int(np.count_nonzero(weights)),
             "n_parameters_": fitted.n_parameters,
-            "effective_n_components_": float(np.exp(entr(weights).sum())) if weights.any() else 0.0,
+            "effective_n_components_": effective_n_components,
         }
         if result is not None:
             attributes |= {
@@ -785,22 +805,28 @@ class BaseMixture(MixtureParameters, ABC):
     def _publish(
         self,
         fitted: Point,
-        memory: Statistics | None = None,
+        statistics: Statistics | None = None,
         result: MixtureResult | None = None,
         **others: object,
     ) -> None:
         """Set the fit, the statistics of its rows and all its attributes, in one step."""
-        self.__dict__ = vars(self) | self._published(fitted, memory, result) | others
+        self.__dict__ = vars(self) | self._public_attributes(fitted, statistics, result) | others
 
-    def _published(
-        self, fitted: Point, memory: Statistics | None = None, result: MixtureResult | None = None
+    def _public_attributes(
+        self,
+        fitted: Point,
+        statistics: Statistics | None = None,
+        result: MixtureResult | None = None,
     ) -> Attributes:
-        attributes, weight = self._attributes(fitted, result), 0.0
-        published = {name: read_only(value) for name, value in attributes.items()}
-        if memory is not None:
-            memory = replace(memory, buffers=None)
-            weight = min(float(memory.total) * memory.unit, np.finfo(float).max)
-        return published | {"weight_seen_": weight, "_fitted": fitted, "_memory": memory}
+        """Return the attributes of a fit by name, and the fit itself with them."""
+        attributes = self._attributes(fitted, result)
+        attributes = {name: read_only(value) for name, value in attributes.items()}
+        weight = 0.0
+        if statistics is not None:
+            statistics = replace(statistics, buffers=None)
+            weight = min(float(statistics.total) * statistics.unit, np.finfo(float).max)
+        of_fit = {"_fitted": fitted, "_running_statistics": statistics}
+        return attributes | {"weight_seen_": weight} | of_fit
 
     if not TYPE_CHECKING:  # every attribute would then exist
 
@@ -811,7 +837,8 @@ class BaseMixture(MixtureParameters, ABC):
 
     def __getstate__(self) -> Attributes:
         state: dict[str, Any] = dict(super().__getstate__())
-        fitted, memory = state.pop("_fitted", None), state.pop("_memory", None)
+        fitted = state.pop("_fitted", None)
+        statistics = state.pop("_running_statistics", None)
         if fitted is not None:
             annotated = {name for base in type(self).__mro__ for name in get_annotations(base)}
             follows = {name for name in annotated if name.endswith("_")}
@@ -822,7 +849,7 @@ class BaseMixture(MixtureParameters, ABC):
                 "family": as_dict(fitted.family),
                 "background": as_dict(fitted.background),
                 "fixed_weights": fitted.mixture.fixed_weights,
-                "memory": None if memory is None else as_dict(memory),
+                "statistics": None if statistics is None else as_dict(statistics),
             }
         return state
 
@@ -833,7 +860,25 @@ class BaseMixture(MixtureParameters, ABC):
         if fit is not None:
             family = self._family_class(**fit["family"])
             params = Params.from_dict(family.components_class, fit)
-            memory = None if fit["memory"] is None else Statistics(**fit["memory"])
-            fixed, background = fit["fixed_weights"], Background(**fit["background"])
-            mixture = Mixture(family, fixed_weights=fixed, background=background)
-            self._publish(Point(mixture, params), memory)
+            statistics = None if fit["statistics"] is None else Statistics(**fit["statistics"])
+            mixture = Mixture(
+                family,
+                fixed_weights=fit["fixed_weights"],
+                background=Background(**fit["background"]),
+            )
+            self._publish(Point(mixture, params), statistics)
+
+
+def n_with_weight(start: Start) -> int:
+    """Return how many components a start does not prune from the beginning."""
+    if start.weights is None:
+        return start.n_components
+    return int(np.count_nonzero(start.weights))
+
+
+def read_only(value: Any) -> Any:
+    """Return a view of an array that cannot be written to; the engine's own stays writable."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value

@@ -16,7 +16,6 @@ from .._engine.rows.dask import DaskRows
 from .._engine.rows.reading import READABLE, read_as
 from .._sklearn import check_sample_weight
 from .._typing import MatrixLike
-from ._parameters import refuse_sparse_rows
 
 
 def _stacked(parts: Any, axis: int = 0) -> Any:
@@ -29,7 +28,7 @@ def _stacked(parts: Any, axis: int = 0) -> Any:
 concatenate_lookup.register(sparse.sparray, _stacked)
 
 
-def checked_rows(X: MatrixLike, *, sparse_rows: bool) -> tuple[da.Array, Any]:
+def checked_rows(X: MatrixLike) -> tuple[da.Array, Any]:
     """Return rows as a Dask array of known chunks, one along the features, and a row like them.
 
     xarray's arrays and Dask's frames are unwrapped. The row is a frame if the rows have the names
@@ -54,7 +53,7 @@ def checked_rows(X: MatrixLike, *, sparse_rows: bool) -> tuple[da.Array, Any]:
         import pandas as pd
 
         row = pd.DataFrame(row, columns=list(names))
-    return _in_one_column(rows, sparse_rows), row
+    return _in_one_column(rows), row
 
 
 def _unwrapped(X: object, name: str) -> da.Array:
@@ -75,12 +74,10 @@ def _unwrapped(X: object, name: str) -> da.Array:
     )
 
 
-def _in_one_column(X: da.Array, sparse_rows: bool) -> da.Array:
+def _in_one_column(X: da.Array) -> da.Array:
     if not sparse.issparse(X._meta):
         X = X if X.dtype in READABLE else X.astype(np.float64)
         return X if len(X.chunks[1]) == 1 else X.rechunk({1: -1})
-    if not sparse_rows:
-        refuse_sparse_rows("X.map_blocks(lambda block: block.toarray(), meta=np.empty((0, 0)))")
     if len(X.chunks[1]) > 1:
         raise ValueError(
             f"X has {len(X.chunks[1])} chunks along the features: sparse rows should have one. "

@@ -24,14 +24,14 @@ from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, MatrixLike, Numbers, ParameterConstraints
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
-from ._validation import (
+from ._checks import (
     background_in,
     checked_features,
     checked_means,
-    chunkwise,
     refuse_overflow,
     with_background,
 )
+from ._rows import chunkwise
 
 _PART_PARAMETERS = (
     *("covariance_type", "reg_covar", "entmax_alpha", "temperature"),
@@ -110,7 +110,7 @@ class BaseEllipticalMixture(BaseMixture):
     def _covariance_type(self) -> CovarianceType:
         return COVARIANCE_TYPES[self.covariance_type]
 
-    @chunkwise(wide="features")
+    @chunkwise(columns="features")
     def impute(self, X: MatrixLike) -> Array:
         """Return rows whose missing values are filled with their conditional means.
 
@@ -258,7 +258,6 @@ class BaseEllipticalMixture(BaseMixture):
         return family(n_features, self.covariance_type, float(self.reg_covar), *fixed, scale)
 
     def _family_on(self, rows: RowSource, weight_seen: float) -> Any:
-        refuse_overflow(rows.largest, "The data holds")
         variances = rows.variances()
         family = self._family(rows.n_features, float(variances.mean()) or 1.0)
         return family.with_units(variances)

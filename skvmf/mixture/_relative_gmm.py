@@ -22,10 +22,12 @@ from .._engine.rows.sources import RowSource
 from .._engine.search.starts import Start
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
+from ._base import Beginning, n_with_weight
+from ._checks import checked_means
 from ._gaussian import BaseGaussianMixture
 from ._parameters import CovarianceType, InitParams
+from ._rows import Data
 from ._sparse_gaussian import SparseGaussianMixture
-from ._validation import checked_means
 
 
 class RelativeGMM(BaseGaussianMixture):
@@ -155,7 +157,35 @@ class RelativeGMM(BaseGaussianMixture):
         verbose: int = 0,
         verbose_interval: int = 10,
     ) -> None:
-        self._keep_parameters(locals())
+        self.n_components = n_components
+        self.solver = solver
+        self.order = order
+        self.ordering_feature = ordering_feature
+        self.clearance = clearance
+        self.covariance_type = covariance_type
+        self.reg_covar = reg_covar
+        self.precisions_init = precisions_init
+        self.fixed = fixed
+        self.entmax_alpha = entmax_alpha
+        self.temperature = temperature
+        self.weight_concentration_prior = weight_concentration_prior
+        self.weight_floor = weight_floor
+        self.flat_start = flat_start
+        self.background = background
+        self.missing_values = missing_values
+        self.n_init = n_init
+        self.init_params = init_params
+        self.init_size = init_size
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.learning_decay = learning_decay
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
 
     def _constraint(self) -> Ordering:
         if self.order != "means" and (
@@ -173,11 +203,10 @@ class RelativeGMM(BaseGaussianMixture):
         self._constraint().check(rows.n_features)
         return super()._family_on(rows, weight_seen)
 
-    def _spec(self, rows: RowSource, known: Array | None) -> Mixture:
-        self._constraint().check(rows.n_features)
-        if self.warm_start and hasattr(self, "_fitted"):
-            self._check_clearance(rows, self._fitted.weights)
-        return super()._spec(rows, known)
+    def _begin_warm(self, data: Data, continued: Point) -> Beginning:
+        begun = super()._begin_warm(data, continued)
+        self._check_clearance(data.rows, begun.n_components)
+        return begun
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         mixture = replace(super()._assembled(family, background), update=self._update())
@@ -191,21 +220,21 @@ class RelativeGMM(BaseGaussianMixture):
         return replace(mixture, weight_prior=replace(mixture.weight_prior, alpha=alpha))
 
     def _start(self, rows: RowSource) -> Start:
+        ordering = self._constraint()
+        ordering.check(rows.n_features)
         start = super()._start(rows)
-        weights = np.ones(self.n_components) if start.weights is None else start.weights
-        self._check_clearance(rows, weights)
-        return start if start.means is None else _in_order(start, self._constraint())
+        self._check_clearance(rows, n_with_weight(start))
+        return start if start.means is None else _in_order(start, ordering)
 
-    def _check_clearance(self, rows: RowSource, weights: Array) -> None:
+    def _check_clearance(self, rows: RowSource, n_components: int) -> None:
         """Refuse a clearance with which the means would not fit between the rows."""
         if self.clearance == 0:
             return
         (lowest,), (highest,) = rows.extent([int(self.ordering_feature)])
-        n_alive = np.count_nonzero(weights)
-        needed = (n_alive - 1) * self.clearance
+        needed = (n_components - 1) * self.clearance
         if needed > highest - lowest:
             raise ValueError(
-                f"clearance={self.clearance} is too wide: {n_alive} components need "
+                f"clearance={self.clearance} is too wide: {n_components} components need "
                 f"{needed:.6g} along feature {self.ordering_feature}, where the data spans "
                 f"{highest - lowest:.6g}. Reduce clearance or n_components."
             )

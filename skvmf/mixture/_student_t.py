@@ -144,12 +144,36 @@ default='estimated'
         random_state: RandomState = None,
         warm_start: bool = False,
         learning_decay: float = 0.7,
-        grow: int | None = None,
         checkpoint: str | PathLike[str] | None = None,
         verbose: int = 0,
         verbose_interval: int = 10,
     ) -> None:
-        self._keep_parameters(locals())
+        self.n_components = n_components
+        self.degrees_of_freedom = degrees_of_freedom
+        self.covariance_type = covariance_type
+        self.reg_covar = reg_covar
+        self.entmax_alpha = entmax_alpha
+        self.temperature = temperature
+        self.weight_concentration_prior = weight_concentration_prior
+        self.weight_floor = weight_floor
+        self.flat_start = flat_start
+        self.background = background
+        self.missing_values = missing_values
+        self.n_init = n_init
+        self.init_params = init_params
+        self.init_size = init_size
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.scale_matrices_init = scale_matrices_init
+        self.fixed = fixed
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.learning_decay = learning_decay
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
 
     @classmethod
     def from_parameters(

@@ -28,16 +28,16 @@ from .._typing import (
 )
 from ..distributions import vonmises_fisher as vmf
 from ._base import BaseMixture
-from ._parameters import InitParams
-from ._validation import (
+from ._checks import (
     checked_concentrations,
     checked_directions,
     checked_means,
-    chunkwise,
     refuse_unequal,
-    warn_if_broad,
     with_background,
 )
+from ._parameters import InitParams
+from ._rows import chunkwise
+from ._warnings import warn_if_broad
 
 # Above this number of features, each one adds this many pseudo-rows per row to the prior.
 _FREE_FEATURES, _POOLING = 20, 0.1
@@ -163,12 +163,35 @@ class VonMisesFisherMixture(BaseMixture):
         random_state: RandomState = None,
         warm_start: bool = False,
         learning_decay: float = 0.7,
-        grow: int | None = None,
         checkpoint: str | PathLike[str] | None = None,
         verbose: int = 0,
         verbose_interval: int = 10,
     ) -> None:
-        self._keep_parameters(locals())
+        self.n_components = n_components
+        self.concentration_type = concentration_type
+        self.concentration_prior = concentration_prior
+        self.negentropy = negentropy
+        self.entmax_alpha = entmax_alpha
+        self.temperature = temperature
+        self.weight_concentration_prior = weight_concentration_prior
+        self.weight_floor = weight_floor
+        self.flat_start = flat_start
+        self.background = background
+        self.n_init = n_init
+        self.init_params = init_params
+        self.init_size = init_size
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.concentrations_init = concentrations_init
+        self.fixed = fixed
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.learning_decay = learning_decay
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
 
     @classmethod
     def from_parameters(
@@ -239,7 +262,7 @@ class VonMisesFisherMixture(BaseMixture):
         fitted = Point(mixture._assembled(anchored, background), first)
         return mixture._publish_given(fitted, given_centres)
 
-    @chunkwise(wide=True)
+    @chunkwise(columns="components")
     def divergence(self, X: MatrixLike) -> Array:
         """Return the Bregman divergence of each row to each component mean.
 

@@ -33,8 +33,8 @@ from .._sklearn import (
 )
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
-from ..mixture._parameters import HINTS, NUMBERS, with_hints
-from ..mixture._validation import in_memory, refuse_no_rows
+from ..mixture._hints import HINTS, NUMBERS, with_hints
+from ..mixture._rows import in_memory, refuse_no_rows
 
 CriterionName: TypeAlias = Literal["slope", "bic", "icl", "held_out"]
 CRITERIA = frozenset(get_args(CriterionName))
@@ -300,7 +300,6 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_hints
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a mixture of each number of components, and choose one.
@@ -401,7 +400,6 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
         # Rows of the background have the label -1, which is the last entry.
         return np.append(clusters, -1)[leaves]
 
-    @with_hints
     def fit_predict(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Array:

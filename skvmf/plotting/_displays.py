@@ -17,7 +17,7 @@ from .._typing import Array, MatrixLike, Options
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._maps import log_affinities
 from ..mixture._gaussian import ellipses
-from ..mixture._validation import in_memory
+from ..mixture._rows import in_memory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

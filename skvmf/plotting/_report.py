@@ -18,7 +18,7 @@ from .._sklearn import num_samples, safe_indexing
 from .._typing import Array
 from ..inspection import ComponentSummary, component_summary
 from ..inspection._components import log_affinities, read_mixture
-from ..mixture._validation import in_memory
+from ..mixture._rows import in_memory
 from ..model_selection import ComponentPath
 from ._displays import map_positions, row_positions
 

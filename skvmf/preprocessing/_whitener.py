@@ -24,7 +24,7 @@ from .._sklearn import (
     fit_context,
 )
 from .._typing import Array, MatrixLike, ParameterConstraints
-from ..mixture._validation import is_lazy, validated_rows
+from ..mixture._rows import is_lazy, validated_rows
 
 # A block of float64 rows has at most so many bytes: enough rows for fast products of matrices, and
 # copies that are small beside the data.

@@ -65,7 +65,6 @@ COVARIANCES = {
     "reg_covar": st.sampled_from([1e-6, 0.0, 1.0, 1e-300, 1e-12, 1e6]),
     "precisions_init": st.builds(Precisions, SEEDS, st.sampled_from([1.0, 1e-9, 1e9])),
 }
-GROWING = {"grow": st.sampled_from([None, 5, 8])}
 STUDENT_T = {
     "covariance_type": COVARIANCES["covariance_type"],
     "reg_covar": COVARIANCES["reg_covar"],
@@ -96,7 +95,6 @@ def fixed_among(*names):
 
 MIXTURES = {
     "VonMisesFisherMixture": COMMON
-    | GROWING
     | {
         "concentration_type": st.sampled_from(["free", "tied"]),
         "concentration_prior": st.sampled_from([1.0, 0.0, 1e-9, 10.0, 1e6, 1e300]),
@@ -106,11 +104,9 @@ MIXTURES = {
     },
     "SparseGaussianMixture": COMMON
     | COVARIANCES
-    | GROWING
     | {"fixed": fixed_among("weights", "means", "covariances")},
     "StudentTMixture": COMMON
     | STUDENT_T
-    | GROWING
     | {"fixed": fixed_among("weights", "means", "scale_matrices")},
     "RelativeGMM": COMMON
     | COVARIANCES
@@ -165,8 +161,6 @@ OF_FREE_WEIGHTS = {"weight_concentration_prior", "weight_floor", "background"}
 
 def compatible(params):
     """Leave out options that are refused beside others."""
-    if set(params.get("fixed", ())) & {"weights", "means"}:
-        params = {k: v for k, v in params.items() if k != "grow"}
     lacking = [name for name in ("means", "concentrations") if params.get(f"{name}_init") is None]
     fixed = params.get("fixed", ())
     if set(fixed) & set(lacking):

@@ -30,7 +30,7 @@ def interrupted_fits_end_the_same(subject):
             killed_after(n_writes, lambda: refusing(begun.fit, X, sample_weight=weights))
         ended = subject.new(checkpoint=path).fit(X, sample_weight=weights)
     assert_same(public(subject.mixture), public(ended))
-    moments = [mixture._memory.moments for mixture in (subject.mixture, ended)]
+    moments = [mixture._running_statistics.moments for mixture in (subject.mixture, ended)]
     for mine, other in zip(*moments, strict=True):
         np.testing.assert_array_equal(mine, other)
 

@@ -9,7 +9,6 @@ from reproduction import texts
 from reproduction.items import item
 from reproduction.results import Record, Table
 from skvmf import VonMisesFisherMixture
-from skvmf.datasets import make_vonmises_fisher_blobs
 from skvmf.inspection import renumber_components
 from skvmf.model_selection import ComponentPath
 
@@ -33,8 +32,6 @@ def new_data(setting, every=1, d=100, K=20, batch=4000, sets=3):
         for table, own in (
             ("kept", kept_numbers(X[order], y[order], K, batch, seed)),
             ("novel", novelty(X[order], y[order], K, seed)),
-            ("grown", growth(X[order], y[order], K, batch, seed)),
-            ("grown", grown_clusters(K, batch // 4, seed)),
         ):
             for name, figures in own.items():
                 found.setdefault(table, {}).setdefault(name, []).append(figures)
@@ -44,18 +41,12 @@ def new_data(setting, every=1, d=100, K=20, batch=4000, sets=3):
             ["method", "same label", "NMI with the groups"],
         ),
         "novel": Table("Rows of five groups that the fit has not seen", ["measure", "value"]),
-        "grown": Table(
-            "Components after a stream, of the first number and at most twice as many",
-            ["stream", "components", "share of the new topic", "precision"],
-            2,
-        ),
     }
     for name, table in tables.items():
         for method, figures in found[name].items():
-            table.add(method, *(None if None in own else own for own in zip(*figures, strict=True)))
+            table.add(method, *zip(*figures, strict=True))
     return Record(
-        f"20 newsgroups, tf-idf reduced to {d} dimensions, {K} components, batches of {batch:,}; "
-        f"clusters of directions with 16 features.",
+        f"20 newsgroups, tf-idf reduced to {d} dimensions, {K} components, batches of {batch:,}.",
         f"orders of the rows 0 to {sets - 1}",
         list(tables.values()),
     )
@@ -123,46 +114,3 @@ def novelty(X, y, K, seed):
         roc_auc_score(np.arange(len(both)) < len(held_out), both),
     )
     return found
-
-
-def growth(X, y, K, batch, seed):
-    """Return how many components a stream of texts has in the end, with all groups or a new one."""
-    topic = np.random.default_rng(seed).choice(np.unique(y))
-    old = y != topic
-    later = np.arange(len(X)) >= np.flatnonzero(old)[old.sum() // 2]
-    before, after = X[old & ~later], X[later | ~old]
-    stationary = in_batches(stream(K, seed), X, batch)
-    news = in_batches(in_batches(stream(K, seed), before, batch), after, batch)
-    return {
-        "20 newsgroups, all groups": (stationary.n_components, None, None),
-        "20 newsgroups, a new group": (news.n_components, *of_topic(news, X, y == topic)),
-    }
-
-
-def stream(K, seed):
-    """Return a mixture that grows."""
-    return VonMisesFisherMixture(K, grow=2 * K, random_state=seed)
-
-
-def of_topic(mixture, X, rows):
-    """Return the share of a topic's rows in its largest cluster, and of that cluster's rows."""
-    labels = mixture.predict(X)
-    own = labels == np.bincount(labels[rows]).argmax()
-    return own[rows].mean(), rows[own].mean()
-
-
-def grown_clusters(K, batch, seed):
-    """Return the same for clusters of directions."""
-    n = 20 * batch
-    X, y = make_vonmises_fisher_blobs(n, 16, centers=K, concentration=60.0, random_state=seed)
-    before, after = (
-        X[: n // 2][y[: n // 2] > 0],
-        np.vstack([X[: n // 2][y[: n // 2] == 0], X[n // 2 :]]),
-    )
-    after = np.random.default_rng(seed).permutation(after)
-    stationary = in_batches(stream(K, seed), X, batch)
-    new = in_batches(in_batches(stream(K - 1, seed), before, batch), after, batch)
-    return {
-        "clusters, all of them": (stationary.n_components, None, None),
-        "clusters, a new one beside one less": (new.n_components, *of_topic(new, X, y == 0)),
-    }

@@ -5,91 +5,44 @@ from dataclasses import replace
 import numpy as np
 
 from ..._typing import Array
-from ..em.loop import ignore
-from ..em.mixture import LEAST, Mixture, Point
-from ..families.merging import chance_gain
+from ..em.mixture import Mixture, Point
 from ..families.params import Params
-from ..rows.blocks import Block
 from ..rows.sources import RowSource
 from .imputed import divided, imputed
-from .overseeding import MIN_ROUND_GAIN
-from .sample import FreePoint, Sample
 from .starts import Start
 
-# A stream that grows: what a new component must gain.
 
-
-MORE_CLUSTERS = 3  # are looked for, as several topics may come at once
-MIN_SIZE = 0.5  # of an average component: any stream of texts has smaller groups
-STEPS_WITH_NEWCOMER = 3  # of EM on a batch, with and without it
-SHAPE_PENALTY = 1.5  # nats for each parameter of its shape, as in AIC3
-
-
-def grown(
+def with_more_components(
     start: Start, mixture: Mixture, fitted: Point, rows: RowSource, rng: np.random.Generator
 ) -> Point:
     """Return a fit with more components: the old ones, and average ones where no old one is."""
     K = start.n_components
-    units = fitted.family.units
-    rows = divided(rows, units)
-    old = fitted.centres if units is None else fitted.centres / units
-    mixture = mixture.in_units()
-    centres, new = np.resize(old, (K, old.shape[1])), np.arange(K) >= len(old)
-    free = new
+    units = np.ones(1) if fitted.family.units is None else fitted.family.units
+    rows = divided(rows, fitted.family.units)
+    in_units = mixture.in_units()
+    old = fitted.centres / units
+    centres = np.resize(old, (K, old.shape[1]))
+    is_new = np.arange(K) >= len(old)
+    free = is_new
     if mixture.known is not None:
-        _, means, unknown = start.class_means(mixture, imputed(rows))
-        centres[new], free = means[new], new & unknown
-    centres = start.completed(mixture, rows, centres, free, rng)
-    added = centres[new] if units is None else centres[new] * units
-    return _extended(start.n_components, mixture, fitted, added)
+        _, means, unknown = start.class_means(in_units, imputed(rows))
+        centres[is_new] = means[is_new]
+        free = is_new & unknown
+    centres = start.completed(in_units, rows, centres, free, rng)
+    return _extended(fitted, mixture, centres[is_new] * units)
 
 
-def _extended(K: int, mixture: Mixture, fitted: Point, centres: Array) -> Point:
+def _extended(fitted: Point, mixture: Mixture, centres: Array) -> Point:
     """Return a fit with more components, at centres (m, d)."""
-    n_old, family = fitted.n_components, fitted.family
+    n_old = fitted.n_components
+    K = n_old + len(centres)
     numbers = np.where(np.arange(K) < n_old, np.arange(K), 0)
-    components = family.chosen(fitted.params.components, numbers)
+    components = fitted.family.chosen(fitted.components, numbers)
     for k, centre in enumerate(centres, n_old):
-        components = family.reseed(components, k, centre)
+        components = fitted.family.reseed(components, k, centre)
     weights = mixture.background.weights_after(fitted.params)
-    own, rest = weights[:n_old] * (n_old / K), weights[n_old:]
-    weights = np.concatenate([own, np.full(K - n_old, (1 - rest.sum()) / K), rest])
+    of_background = weights[n_old:]
+    of_old = weights[:n_old] * (n_old / K)
+    of_new = np.full(K - n_old, (1 - of_background.sum()) / K)
+    weights = np.concatenate([of_old, of_new, of_background])
     return replace(fitted, params=Params.first(weights, components))
-
-
-def newcomer(
-    start: Start, mixture: Mixture, fitted: Point, rows: RowSource, rng: np.random.Generator
-) -> Point | None:
-    """Return a fit with one more component for rows that no old one explains, or None.
-
-    It begins at that cluster of the usual start whose rows gain most. It stays if it is not
-    small among the components, and gains more than a round of that start and merging ask for:
-    what cutting one cluster in two gains by chance, and a penalty for its shape.
-    """
-    point = fitted.continued_as(mixture)
-    family, params, total, K = point.family, point.params, rows.total_weight, start.n_components
-    rows = imputed(rows, params.conditional_weights @ point.centres)
-    more = replace(start, n_components=min(K + MORE_CLUSTERS, rows.n_rows))
-    stats, about = more.search(point.mixture, rows, rng, ignore).partition(family, rows)
-    clusters = family.initial(stats, about)
-    plain = FreePoint(Mixture.plain(family, point.background), params)
-    with np.errstate(divide="ignore"):
-        log_weights = np.log(stats.counts / total)
-
-    def gains(block: Block) -> Array:
-        before = plain.log_density(block)
-        after = family.scores(block, clusters).log_density() + log_weights
-        gained = np.maximum(after, LEAST) - np.maximum(before, LEAST)[:, np.newaxis]
-        return block.weights @ np.maximum(gained, 0)
-
-    best = family.centres(clusters)[[rows.map_reduce(gains).argmax()]]
-    grown = _extended(start.n_components, point.mixture, fitted.at(params), best)
-    sample = Sample(rows)
-    before = sample.em(plain, STEPS_WITH_NEWCOMER)[1]
-    after, bound = sample.em(plain.at(grown.params), STEPS_WITH_NEWCOMER)
-    n_new = after.params.weights[K - 1] * total
-    n_shape = family.n_parameters(K) - family.n_parameters(K - 1) - family.dim
-    needed = chance_gain(n_new, total - n_new, family.dim) + SHAPE_PENALTY * n_shape
-    needed = max(needed, MIN_ROUND_GAIN * total)
-    large = after.params.weights[K - 1] * K >= MIN_SIZE
-    return grown if large and (bound - before) * total > needed else None
