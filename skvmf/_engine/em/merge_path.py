@@ -98,6 +98,8 @@ class MergePath:
         self.nodes = self.nodes.copy()
         group = np.arange(K)
         centres = fitted.centres
+        if fitted.family.units is not None:
+            centres = centres / fitted.family.units
         others = alive if len(alive) else np.array([0])  # else none has a row
         for k in np.setdiff1d(np.arange(K), others)[: K - n_groups]:  # pruned before
             nearest = others[np.linalg.norm(centres[others] - centres[k], axis=1).argmin()]

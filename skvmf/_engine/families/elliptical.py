@@ -116,4 +116,8 @@ class Elliptical(Family[Shape]):
         means = components.means[numbers]
         if self.type.shared:
             return EllipticalMergeCost(counts, means @ components.cholesky, None, self.type)
-        return EllipticalMergeCost(counts, means, components.covariances[numbers], self.type)
+        covariances = components.covariances[numbers]
+        if self.units_of_density is not None:  # the size of a component is that in all features
+            means = means / self.units_of_density
+            covariances = self.type.in_other_units(covariances, 1 / self.units_of_density)
+        return EllipticalMergeCost(counts, means, covariances, self.type)
