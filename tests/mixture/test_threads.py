@@ -7,8 +7,8 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine.families import family as contracts
 from skvmf._engine.families import vonmises_fisher
+from skvmf._engine.families.responsibilities import DenseResponsibilities
 from skvmf._engine.rows import blocks
 
 from ..dask.data import blobs
@@ -65,5 +65,5 @@ def test_sums_are_laid_out_alike_whatever_was_used_before():
     X, resp, buffers = np.ones((9, 2)), np.ones((9, 4)), blocks.BufferPool()
     buffers.release("sums", buffers.acquire("sums", (4, 2)).T)
     block = blocks.DenseBlock(X, np.ones(9), None, 0, buffers)
-    sums = vonmises_fisher.dense_row_sums(block, contracts.DenseResponsibilities(resp), 4)
+    sums = vonmises_fisher.dense_row_sums(block, DenseResponsibilities(resp), 4)
     assert sums.flags.c_contiguous  # or sums over it would be in another order

@@ -67,7 +67,7 @@ class Family(ABC, Generic[C]):
     def moments(
         self, block: Any, responsibilities: Responsibilities, components: C, cache: Any = None
     ) -> tuple[Array, ...]:
-        """Return what a block adds to the moments, about `origins(components)`.
+        """Return what a block adds to the moments, centred at `origins(components)`.
 
         Responsibilities carry the weights of the rows and, where rows are scaled, the scales.
         Moments add: those of all blocks together are the sum of those of each. They are a plain
@@ -99,11 +99,11 @@ class Family(ABC, Generic[C]):
         return 0.0
 
     def origins(self, components: C) -> Array | None:
-        """Return the points (K, d) that moments are about; None for moments about zero."""
+        """Return the points (K, d) that moments are centred at; None for moments about zero."""
         return None
 
     def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
-        """Return the statistics about other points, so that they can be added to those there."""
+        """Return statistics centred at other points, so that they can be added to those there."""
         return stats
 
     @abstractmethod
@@ -126,7 +126,7 @@ class Family(ABC, Generic[C]):
     def initial(self, stats: Statistics, components: C, centres: Array | None = None) -> C:
         """Return first components from a partition of the rows.
 
-        The moments in `stats` are about the origins of `components`. If `centres` (K, d)
+        The moments in `stats` are centred as those of `components`. If `centres` (K, d)
         are given, the components are put there and all take their shape from the whole data.
         """
 
@@ -146,7 +146,10 @@ class Family(ABC, Generic[C]):
         return components
 
     def kept(self, first: C, old: C, numbers: Array, merged: Array) -> C:
-        """Return first components, with what is fixed or no moment as in those `numbers` (K,)."""
+        """Return first components that have from old ones, by `numbers` (K,), what is fixed.
+
+        Also what no moment tells, such as degrees of freedom; `merged` (K,) are those of several.
+        """
         return first
 
     def chosen(self, components: C, numbers: Array) -> C:

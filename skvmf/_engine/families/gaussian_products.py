@@ -46,7 +46,7 @@ TILE_GAPS = 2**17  # differences from a mean taken at once: calls cost as much a
 class GaussianComponents:
     """K Gaussian components, and arrays for scoring, derived once per step.
 
-    `cholesky` is scikit-learn's precisions_cholesky_. Moments are about `origins` (K, d): one
+    `cholesky` is scikit-learn's precisions_cholesky_. Moments are centred at `origins` (K, d): one
     common point, or the means if one is more than `MAX_COMMON_SPREAD` standard deviations
     (`spread`) off.
     """
@@ -190,7 +190,7 @@ def full_scores(X: Array, components: GaussianComponents) -> Array:
 def full_moments(
     X: Array, responsibilities: Responsibilities, components: GaussianComponents
 ) -> tuple[Array, Array]:
-    """Return first (K, d) and second (K, d, d) moments about the origins.
+    """Return centred first (K, d) and second (K, d, d) moments.
 
     Products of pairs are made once for all components; where most responsibilities are
     zero, or the means are far apart, each component takes its own rows.
@@ -233,7 +233,7 @@ def tied_scores(X: Array, components: GaussianComponents) -> Array:
 def tied_moments(
     X: Array, responsibilities: Responsibilities, components: GaussianComponents
 ) -> tuple[Array, Array]:
-    """Return first (K, d) moments and the sum (d, d) of the second about the origins."""
+    """Return centred first moments, (K, d), and the sum of the second, (d, d)."""
     K, d = components.means.shape
     if components.common_origin:
         gaps = X - components.origins[0]
@@ -280,7 +280,7 @@ def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> Ar
 def diagonal_moments(
     X: Array, responsibilities: Responsibilities, components: GaussianComponents
 ) -> tuple[Array, Array]:
-    """Return first and second moments (K, d) about the origins."""
+    """Return centred first and second moments, (K, d)."""
     K, d = components.means.shape
     if components.common_origin:
         both = feature_sums(gap_squares, X, components.origins[0], responsibilities, (K, 2 * d))
@@ -307,7 +307,7 @@ def squared_distances(X: Array, points: Array, factors: Array) -> Array:
 def spherical_moments(
     X: Array, responsibilities: Responsibilities, components: GaussianComponents
 ) -> tuple[Array, Array]:
-    """Return first moments (K, d) and summed second moments (K,) about the origins."""
+    """Return centred first moments, (K, d), and the second summed over features, (K,)."""
     if not components.common_origin:
         first, second = diagonal_moments(X, responsibilities, components)
         return first, second.sum(axis=1)

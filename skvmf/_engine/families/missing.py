@@ -81,7 +81,7 @@ class ObservedRows:
         return self._as_given(scores), 0.5 * (_LOG_2PI * self._n_missing[:, None] - log_dets)
 
     def moments(self, weights: Array, shares: Array) -> tuple[Array, Array]:
-        """Return moments about the origins by `weights` (n, K), covariances by responsibilities."""
+        """Return centred moments by `weights` (n, K), conditional covariances by `shares`."""
         kind = self._kind
         components = self._components
         K, d = components.means.shape

@@ -15,8 +15,8 @@ class Statistics:
     """Sums over blocks of rows that an M-step needs.
 
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
-    `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
-    or about zero. `worst_values` and `worst_rows` (m,) are values and numbers of the least likely
+    `counts` (K,) and the tuple `moments` are the family's, centred at the points `origins` (K, d)
+    or at zero. `worst_values` and `worst_rows` (m,) are values and numbers of the least likely
     rows, first on ties: one, or as many as may be empty. First moments once added go to `buffers`.
     Sums that are added have weights in the same `unit` (`RowSource.weight_unit`).
 
