@@ -113,7 +113,7 @@ def _statistics(family: AnyFamily, components: Any, X: Array, resp: Array) -> St
     cache = family.scores(block, components).cache
     own = DenseResponsibilities(resp * block.factors[:, None])
     moments = family.moments(block, own, components, cache)
-    return Statistics(0.0, len(X), resp.sum(axis=0), moments, family.origins(components))
+    return Statistics(0.0, len(X), resp.sum(axis=0), moments, family.centred_at(components))
 
 
 def _check_rows(family: AnyFamily, components: Any, X: Array, resp: Array) -> None:

@@ -126,7 +126,7 @@ class MergePath:
         by_group = np.lexsort((-stats.counts, group))
         largest = by_group[np.searchsorted(group[by_group], np.arange(K))]
         about = spec.family.from_centres(fitted.family.centres(fitted.params.components)[largest])
-        stats = summed(spec.family, stats, group, spec.family.origins(about))
+        stats = summed(spec.family, stats, group, spec.family.centred_at(about))
         family = spec.family.with_prior_from(stats)
         merged = np.bincount(group, minlength=K) > 1
         first = family.initial(stats, about)
@@ -144,9 +144,11 @@ class MergePath:
             self.nodes = self.nodes[order]
 
 
-def summed(family: AnyFamily, stats: Statistics, group: Array, origins: Array | None) -> Statistics:
+def summed(
+    family: AnyFamily, stats: Statistics, group: Array, centred_at: Array | None
+) -> Statistics:
     """Return the statistics of groups of components, about points (K, d); `group` is of each."""
-    stats = family.recenter(stats, None if origins is None else origins[group])
+    stats = family.recenter(stats, None if centred_at is None else centred_at[group])
     order = np.argsort(group, kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
 
@@ -154,4 +156,4 @@ def summed(family: AnyFamily, stats: Statistics, group: Array, origins: Array | 
         return sums if axis is None else np.add.reduceat(sums.take(order, axis), starts, axis)
 
     moments = tuple(map(of_groups, stats.moments, family.component_axes))
-    return replace(stats, counts=of_groups(stats.counts, 0), moments=moments, origins=origins)
+    return replace(stats, counts=of_groups(stats.counts, 0), moments=moments, centred_at=centred_at)

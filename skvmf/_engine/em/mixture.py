@@ -156,7 +156,7 @@ class Mixture:
             total=float(block.weights.sum()),
             counts=counts,
             moments=moments,
-            origins=self.family.origins(params.components),
+            centred_at=self.family.centred_at(params.components),
             worst_values=values[worst].astype(np.float64),
             worst_rows=block.start + worst,
             buffers=block.buffers,

@@ -36,7 +36,7 @@ def step(
     params = replace(fitted.params, components=components)
     stats = replace(spec.expectation(params, rows), unit=rows.weight_unit)
     if memory is not None:
-        about = spec.family.origins(components)
+        about = spec.family.centred_at(components)
         moved = spec.family.recenter(memory.first_components(len(components)), about)
         stats = blended(replace(moved, counts=memory.counts), stats, decay)
     of_components = stats.first_components(len(components))

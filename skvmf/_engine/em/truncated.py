@@ -139,7 +139,7 @@ class _Near:
     def __call__(self, span: Span) -> Statistics:
         family, K = self.mixture.family, self.params.n_components
         sums: list[Array] = []
-        total = Statistics(0.0, 0.0, np.zeros(len(self.params.weights)), (), self._origins)
+        total = Statistics(0.0, 0.0, np.zeros(len(self.params.weights)), (), self._centred_at)
         pieces = self.cells.pieces(span.labels)
         for start in range(0, len(pieces), AT_ONCE):
             expect, some = partial(self._expect, span), pieces[start : start + AT_ONCE]
@@ -163,14 +163,14 @@ class _Near:
         stats = rows.map_reduce(expect)
         span.labels[numbers] = near[joined(labels)]
         stats = replace(stats, unit=rows.weight_unit).in_unit(1.0)
-        about = None if self._origins is None else self._origins[near]
+        about = None if self._centred_at is None else self._centred_at[near]
         moved = family.recenter(stats.first_components(len(near)), about)
         return [(near, replace(stats, moments=moved.moments, buffers=None))]
 
     @cached_property
-    def _origins(self) -> Array | None:
-        origins: Array | None = self.mixture.family.origins(self.params.components)
-        return origins
+    def _centred_at(self) -> Array | None:
+        centred_at: Array | None = self.mixture.family.centred_at(self.params.components)
+        return centred_at
 
     @cached_property
     def _chosen(self) -> list[Params]:

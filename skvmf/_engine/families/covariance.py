@@ -96,10 +96,12 @@ class CovarianceType(ABC):
         # Means that are infinite or nan in standard deviations are not near.
         with np.errstate(over="ignore", invalid="ignore"):
             spread = self.spread(cholesky, means - centre)
-        origins = means
+        centred_at = means
         if spread < products.MAX_COMMON_SPREAD:
-            origins = np.tile(centre, (K, 1))
-        return products.GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
+            centred_at = np.tile(centre, (K, 1))
+        return products.GaussianComponents(
+            means, covariances, cholesky, log_det, centred_at, spread
+        )
 
     def identity(self, K: int, d: int) -> Array:
         return self.regularized(np.zeros(self.shape(K, d)), 1.0)

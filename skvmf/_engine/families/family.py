@@ -67,7 +67,7 @@ class Family(ABC, Generic[C]):
     def moments(
         self, block: Any, responsibilities: Responsibilities, components: C, cache: Any = None
     ) -> tuple[Array, ...]:
-        """Return what a block adds to the moments, centred at `origins(components)`.
+        """Return what a block adds to the moments, which are `centred_at(components)`.
 
         Responsibilities carry the weights of the rows and, where rows are scaled, the scales.
         Moments add: those of all blocks together are the sum of those of each. They are a plain
@@ -98,11 +98,11 @@ class Family(ABC, Generic[C]):
         """Return the log-density of the prior on the components; 0 without a prior."""
         return 0.0
 
-    def origins(self, components: C) -> Array | None:
+    def centred_at(self, components: C) -> Array | None:
         """Return the points (K, d) that moments are centred at; None for moments about zero."""
         return None
 
-    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
+    def recenter(self, stats: Statistics, centred_at: Array | None) -> Statistics:
         """Return statistics centred at other points, so that they can be added to those there."""
         return stats
 

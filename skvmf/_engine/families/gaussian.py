@@ -94,19 +94,19 @@ class Gaussian(Elliptical[GaussianComponents]):
             as_dense(responsibilities, K), as_dense(shares or responsibilities, K)
         )
 
-    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
-        assert origins is not None
-        assert stats.origins is not None
-        shifts = origins - stats.origins
+    def recenter(self, stats: Statistics, centred_at: Array | None) -> Statistics:
+        assert centred_at is not None
+        assert stats.centred_at is not None
+        shifts = centred_at - stats.centred_at
         first, second = stats.moments
         second = self.type.moved(stats.counts, first, second, shifts)
         first = first - stats.counts[:, None] * shifts
-        return replace(stats, moments=(first, second), origins=origins)
+        return replace(stats, moments=(first, second), centred_at=centred_at)
 
     def sample_means(self, stats: Statistics, components: GaussianComponents) -> Array:
         """Return the weighted means of the rows (K, d); an empty component stays."""
-        assert stats.origins is not None
-        means = stats.origins + _mean_first(stats)
+        assert stats.centred_at is not None
+        means = stats.centred_at + _mean_first(stats)
         empty = stats.counts <= 0
         means[empty] = components.means[empty]
         return means
@@ -174,8 +174,8 @@ class Gaussian(Elliptical[GaussianComponents]):
         `centres` (K, d) overrides the means, and then covariances are that of all rows; so
         is a covariance that the partition leaves empty or singular.
         """
-        assert stats.origins is not None
-        means = stats.origins + _mean_first(stats)
+        assert stats.centred_at is not None
+        means = stats.centred_at + _mean_first(stats)
         if self.fixed_covariances:
             means = means if centres is None else centres
             return self.components(means, components.covariances)
@@ -462,7 +462,7 @@ class ShrunkGaussian(Gaussian):
                 kind.select(merged.covariances, only),
                 kind.select(merged.cholesky, only),
                 merged.log_det[only],
-                origins=means[only],
+                centred_at=means[only],
                 spread=0.0,
             )
 
@@ -474,11 +474,11 @@ class ShrunkGaussian(Gaussian):
         """Add statistics of the second of each pair (m, 2) to the first; return components, too."""
         kind = self.type
         a, b = pairs.T
-        assert stats.origins is not None
+        assert stats.centred_at is not None
         # Moments add where they are about the same points.
-        origins = stats.origins.copy()
-        origins[b] = origins[a]
-        stats = self.recenter(stats, origins)
+        centred_at = stats.centred_at.copy()
+        centred_at[b] = centred_at[a]
+        stats = self.recenter(stats, centred_at)
         counts = stats.counts
         first, second = stats.moments
         counts[a] += counts[b]
@@ -487,7 +487,7 @@ class ShrunkGaussian(Gaussian):
             second[a] += second[b]
         left = np.delete(np.arange(len(counts)), b)
         moments = first[left], kind.select(second, left)
-        stats = replace(stats, counts=counts[left], moments=moments, origins=origins[left])
+        stats = replace(stats, counts=counts[left], moments=moments, centred_at=centred_at[left])
         covariances = kind.select(components.covariances, left)
         return stats, self.components(components.means[left], covariances)
 

@@ -102,7 +102,7 @@ class ObservedRows:
             second = second.sum(axis=1)
         # So far they are about the means: about these, conditional covariances just add.
         counts = np.dot(np.ones(len(weights)), weights)
-        shifts = components.origins - components.means
+        shifts = components.centred_at - components.means
         return first - counts[:, None] * shifts, kind.moved(counts, first, second, shifts)
 
     def conditional_means(self, resp: Array) -> Array:
@@ -160,7 +160,7 @@ class ObservedRows:
         observed_first, observed_second = full_moments(X, DenseResponsibilities(weights), marginal)
         ones = np.ones(len(weights))
         counts = np.dot(ones, weights)
-        shifts = marginal.means - marginal.origins
+        shifts = marginal.means - marginal.centred_at
         observed_second = FULL.moved(counts, observed_first, observed_second, shifts)
         observed_first = observed_first - counts[:, None] * shifts
         first += (pattern.extension @ observed_first[:, :, None])[:, :, 0]

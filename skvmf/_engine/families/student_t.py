@@ -165,11 +165,11 @@ class StudentT(Elliptical[StudentTComponents]):
                 n_missing[:, n - 1] = resp[n_missing_of_rows == n].sum(axis=0)
         return *moments, sums, sums_of_logs, n_missing
 
-    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
+    def recenter(self, stats: Statistics, centred_at: Array | None) -> Statistics:
         moments = StudentTMoments(*stats.moments)
-        first, second = self.gaussian.recenter(_of_weighted_rows(stats), origins).moments
+        first, second = self.gaussian.recenter(_of_weighted_rows(stats), centred_at).moments
         moments = moments._replace(first=first, second=second)
-        return replace(stats, moments=tuple(moments), origins=origins)
+        return replace(stats, moments=tuple(moments), centred_at=centred_at)
 
     def maximize(
         self, stats: Statistics, components: StudentTComponents

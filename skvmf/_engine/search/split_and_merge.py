@@ -182,8 +182,8 @@ class SplitAndMerge:
         responsibilities, counts = assigned.responsibilities, assigned.counts
         log_densities = assigned.values
         weights, moments = block.weights, self.family.moments(block, responsibilities, components)
-        origins = self.family.origins(components)
-        stats = Statistics(0.0, weights.sum(), counts, moments, origins)
+        centred_at = self.family.centred_at(components)
+        stats = Statistics(0.0, weights.sum(), counts, moments, centred_at)
         resp = as_dense(responsibilities, len(counts))
         resp = resp / np.where(weights > 0, weights, 1.0)[:, None]
         large = sparse.csr_array(np.where(resp > MIN_COUNTED_RESPONSIBILITY, resp, 0.0))
