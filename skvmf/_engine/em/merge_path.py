@@ -148,7 +148,7 @@ def summed(
     family: AnyFamily, stats: Statistics, group: Array, centred_at: Array | None
 ) -> Statistics:
     """Return the statistics of groups of components, about points (K, d); `group` is of each."""
-    stats = family.recenter(stats, None if centred_at is None else centred_at[group])
+    stats = family.shift_moments(stats, None if centred_at is None else centred_at[group])
     order = np.argsort(group, kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
 

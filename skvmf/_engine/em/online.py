@@ -37,7 +37,7 @@ def step(
     stats = replace(spec.expectation(params, rows), unit=rows.weight_unit)
     if memory is not None:
         about = spec.family.centred_at(components)
-        moved = spec.family.recenter(memory.first_components(len(components)), about)
+        moved = spec.family.shift_moments(memory.first_components(len(components)), about)
         stats = blended(replace(moved, counts=memory.counts), stats, decay)
     of_components = stats.first_components(len(components))
     if of_components.counts.any():  # else the background has every row

@@ -164,7 +164,7 @@ class _Near:
         span.labels[numbers] = near[joined(labels)]
         stats = replace(stats, unit=rows.weight_unit).in_unit(1.0)
         about = None if self._centred_at is None else self._centred_at[near]
-        moved = family.recenter(stats.first_components(len(near)), about)
+        moved = family.shift_moments(stats.first_components(len(near)), about)
         return [(near, replace(stats, moments=moved.moments, buffers=None))]
 
     @cached_property

@@ -102,7 +102,7 @@ class Family(ABC, Generic[C]):
         """Return the points (K, d) that moments are centred at; None for moments about zero."""
         return None
 
-    def recenter(self, stats: Statistics, centred_at: Array | None) -> Statistics:
+    def shift_moments(self, stats: Statistics, centred_at: Array | None) -> Statistics:
         """Return statistics centred at other points, so that they can be added to those there."""
         return stats
 

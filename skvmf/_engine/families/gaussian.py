@@ -94,7 +94,7 @@ class Gaussian(Elliptical[GaussianComponents]):
             as_dense(responsibilities, K), as_dense(shares or responsibilities, K)
         )
 
-    def recenter(self, stats: Statistics, centred_at: Array | None) -> Statistics:
+    def shift_moments(self, stats: Statistics, centred_at: Array | None) -> Statistics:
         assert centred_at is not None
         assert stats.centred_at is not None
         shifts = centred_at - stats.centred_at
@@ -358,7 +358,7 @@ class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
     ) -> SphericalMergeCost:
         """Return what merging components costs, by sums about the mean of all means."""
         centre = components.means.mean(axis=0)
-        stats = self.recenter(stats, np.tile(centre, (len(stats.counts), 1)))
+        stats = self.shift_moments(stats, np.tile(centre, (len(stats.counts), 1)))
         counts = stats.counts[numbers]
         sums, squares = (moment[numbers] for moment in stats.moments)
         scatter = np.maximum(squares - np.einsum("kd,kd->k", sums, sums) / counts, 0)
@@ -478,7 +478,7 @@ class ShrunkGaussian(Gaussian):
         # Moments add where they are about the same points.
         centred_at = stats.centred_at.copy()
         centred_at[b] = centred_at[a]
-        stats = self.recenter(stats, centred_at)
+        stats = self.shift_moments(stats, centred_at)
         counts = stats.counts
         first, second = stats.moments
         counts[a] += counts[b]

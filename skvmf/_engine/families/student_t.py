@@ -165,9 +165,9 @@ class StudentT(Elliptical[StudentTComponents]):
                 n_missing[:, n - 1] = resp[n_missing_of_rows == n].sum(axis=0)
         return *moments, sums, sums_of_logs, n_missing
 
-    def recenter(self, stats: Statistics, centred_at: Array | None) -> Statistics:
+    def shift_moments(self, stats: Statistics, centred_at: Array | None) -> Statistics:
         moments = StudentTMoments(*stats.moments)
-        first, second = self.gaussian.recenter(_of_weighted_rows(stats), centred_at).moments
+        first, second = self.gaussian.shift_moments(_of_weighted_rows(stats), centred_at).moments
         moments = moments._replace(first=first, second=second)
         return replace(stats, moments=tuple(moments), centred_at=centred_at)
 

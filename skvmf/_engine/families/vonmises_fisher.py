@@ -491,7 +491,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     def centred_at(self, components: DirectionalComponents) -> Array | None:
         return components.centred_at
 
-    def recenter(self, stats: Statistics, centred_at: Array | None) -> Statistics:
+    def shift_moments(self, stats: Statistics, centred_at: Array | None) -> Statistics:
         """Return the statistics with sums of 1 - m.x about other directions (K, d)."""
         sums, deficits = stats.moments
         if centred_at is None:
