@@ -42,7 +42,7 @@ class MultiStart:
             start = start.in_columns(columns)
             narrow = replace(self, rows=rows, columns=(columns, self.rows.n_features))
             mixture, result = narrow.best(mixture, start, rng)
-            params, stats = narrow._widened(mixture.family, result.params, result.stats)
+            params, stats = narrow._in_all_columns(mixture.family, result.params, result.stats)
             return mixture, replace(result, params=params, stats=stats)
         # Numbers for each component and column: about twenty in use while it runs, four of them for
         # seeds and statistics each; afterwards five.
@@ -106,7 +106,7 @@ class MultiStart:
         reached, (i, past_flat) = self.checkpoint.reached(mixture, run), run
 
         def attributes(params: Params) -> Attributes:
-            params, _ = self._widened(mixture.family, params)
+            params, _ = self._in_all_columns(mixture.family, params)
             return self.attributes(mixture.fitted(params)[0])
 
         watch, finish = self.progress.task(
@@ -135,13 +135,13 @@ class MultiStart:
         finish(result if past_flat else None)
         return replace(result, of_rows=getattr(model, "of_rows", None))
 
-    def _widened(
+    def _in_all_columns(
         self, family: Any, params: Params, stats: Statistics | None = None
     ) -> tuple[Params, Statistics | None]:
         """Return parameters and statistics of all columns."""
         if self.columns is None:
             return params, stats
-        components, stats = family.widened(params.components, stats, *self.columns)
+        components, stats = family.in_all_columns(params.components, stats, *self.columns)
         return replace(params, components=components), stats
 
 

@@ -57,7 +57,7 @@ class Family(ABC, Generic[C]):
     """Whether rows are scaled to unit length as they are read."""
 
     sparse_rows: ClassVar[bool] = False
-    """Whether rows may be sparse. Then there is `widened`, as that of `VonMisesFisher`."""
+    """Whether rows may be sparse. Then there is `in_all_columns`, as that of `VonMisesFisher`."""
 
     @abstractmethod
     def scores(self, block: Any, components: C) -> Scores:

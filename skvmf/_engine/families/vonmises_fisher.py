@@ -401,7 +401,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return first
         return self.reshaped(first, old.concentrations[numbers])
 
-    def widened(
+    def in_all_columns(
         self,
         components: DirectionalComponents,
         stats: Statistics | None,
