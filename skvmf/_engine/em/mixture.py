@@ -76,9 +76,9 @@ class Mixture:
         scores = self.background.add_scores(scores, block)
         if self.known is not None:
             rows, labels = _known_rows(self.known, params, block)
-            known = scores.products[rows, labels]
-            scores.products[rows] = -np.inf
-            scores.products[rows, labels] = known
+            known = scores.unnormalized[rows, labels]
+            scores.unnormalized[rows] = -np.inf
+            scores.unnormalized[rows, labels] = known
         return scores
 
     def assign(
@@ -112,7 +112,7 @@ class Mixture:
         """Return the log-density of the mixture at each row."""
         scores = self.scores(params, block)
         values = SOFTMAX.values(scores, params.weights)
-        block.buffers.release("products", scores.products)
+        block.buffers.release("scores", scores.unnormalized)
         return values
 
     def expectation(self, params: Params, rows: RowSource) -> Statistics:
@@ -144,7 +144,7 @@ class Mixture:
             largest = self.posterior.largest(best, values)
             of_rows[0][span], of_rows[1][span] = found, fitted.shown(found, invisible, largest)
         moments = self.family.moments(block, own, params.components, scores.cache)
-        block.buffers.release("products", scores.products)
+        block.buffers.release("scores", scores.unnormalized)
         value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
         values[block.weights == 0] = np.inf
         if self.known is not None:  # no other component can have those rows
@@ -451,7 +451,7 @@ class FittedMixture:
         np.log(np.maximum(resp, np.finfo(resp.dtype).tiny, out=logs), out=logs)
         entropy = -(block.weights @ np.einsum("nk,nk->n", resp, logs))
         block.buffers.release("logs", logs)
-        block.buffers.release("products", assigned.scores.products)
+        block.buffers.release("scores", assigned.scores.unnormalized)
         both = (
             _sums(block, assigned.values) if posterior == SOFTMAX else self._log_likelihood(block)
         )

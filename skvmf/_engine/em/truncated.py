@@ -211,7 +211,7 @@ class _Audit:
         for cell in np.unique(own).tolist():
             rows = np.flatnonzero(own == cell)
             index = _with_background(self.cells.candidates[cell], self.params)
-            products = scores.products[np.ix_(rows, index)]
+            products = scores.unnormalized[np.ix_(rows, index)]
             slopes = None if scores.slopes is None else scores.slopes[rows]
             few = Scores(products, scores.bias[index], slopes)
             found = posterior.label(few, weights[index], ones[rows])[0]

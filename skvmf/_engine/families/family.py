@@ -22,9 +22,9 @@ from .statistics import Statistics
 
 @dataclass(frozen=True)
 class Scores:
-    """Log-densities as matrix products leave them: slopes[:, None] * products + bias."""
+    """Log-densities as matrix products leave them: slopes[:, None] * unnormalized + bias."""
 
-    products: Array  # (n, K) of float32 or float64; a posterior works in it, so it is used up
+    unnormalized: Array  # (n, K) of float32 or float64; a posterior works in it, so it is used up
     bias: Array  # (K,)
     slopes: Array | None = None  # (n,); None is one, and what families without row scales have
     cache: Any = None  # what the family's moments ask for again; no posterior looks at it
@@ -32,8 +32,8 @@ class Scores:
     def log_density(self) -> Array:
         """Return the log-density of each row under each component, (n, K)."""
         if self.slopes is None:
-            return self.products + self.bias
-        return self.products * self.slopes[:, None] + self.bias
+            return self.unnormalized + self.bias
+        return self.unnormalized * self.slopes[:, None] + self.bias
 
 
 class Family(ABC, Generic[C]):

@@ -87,7 +87,7 @@ def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     natural = block.buffers.cached(
         f"natural {dtype.char}", components, lambda: (directions * kappa).astype(dtype)
     )
-    product = block.products(len(kappa), dtype)
+    product = block.empty_scores(len(kappa), dtype)
     tall_dot(block.X.astype(dtype, copy=False), natural, product)
     return product
 
@@ -130,7 +130,7 @@ def complement_sums(
 def sparse_dot(block: SparseBlock, matrix: Array) -> Array:
     """Return the products of sparse rows with a matrix (d, K), in its dtype."""
     matrix = np.ascontiguousarray(matrix)
-    product = block.products(matrix.shape[1], matrix.dtype)
+    product = block.empty_scores(matrix.shape[1], matrix.dtype)
     row_kernels.csr_dot(block.indptr, block.indices, block.data, matrix, product)
     return product
 
