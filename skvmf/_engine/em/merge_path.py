@@ -130,7 +130,7 @@ class MergePath:
         family = spec.family.with_prior_from(stats)
         merged = np.bincount(group, minlength=K) > 1
         first = family.initial(stats, about)
-        first = family.kept(first, fitted.params.components, largest, merged)
+        first = family.inherit(first, fitted.params.components, largest, merged)
         rest = fitted.params.weights[fitted.n_components :]  # of a background: it stays
         weights = np.append((1 - rest.sum()) * stats.counts / stats.counts.sum(), rest)
         params = Params.first(weights, first).pruned()

@@ -145,7 +145,7 @@ class Family(ABC, Generic[C]):
         """Return components of an earlier fit as this family may have them."""
         return components
 
-    def kept(self, first: C, old: C, numbers: Array, merged: Array) -> C:
+    def inherit(self, first: C, old: C, numbers: Array, merged: Array) -> C:
         """Return first components that have from old ones, by `numbers` (K,), what is fixed.
 
         Also what no moment tells, such as degrees of freedom; `merged` (K,) are those of several.

@@ -153,7 +153,7 @@ class Gaussian(Elliptical[GaussianComponents]):
             covariances = self.type.replaced(covariances, moved, by=average)
         return self.components(means, covariances)
 
-    def kept(
+    def inherit(
         self, first: GaussianComponents, old: GaussianComponents, numbers: Array, merged: Array
     ) -> GaussianComponents:
         if not (self.fixed_means or self.fixed_covariances):

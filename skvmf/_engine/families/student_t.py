@@ -207,14 +207,14 @@ class StudentT(Elliptical[StudentTComponents]):
         shape = self.gaussian.initial(_of_weighted_rows(stats), components, centres)
         return self._with_dof(shape, self.degrees_of_freedom)
 
-    def kept(
+    def inherit(
         self, first: StudentTComponents, old: StudentTComponents, numbers: Array, merged: Array
     ) -> StudentTComponents:
         """Lower large degrees of freedom of merged components: EM hardly leaves them."""
         dof = old.degrees_of_freedom[numbers]
         if self.estimated:
             dof = np.where(merged, np.minimum(dof, MAX_MERGED_DOF), dof)
-        return self._with_dof(self.gaussian.kept(first, old, numbers, merged), dof)
+        return self._with_dof(self.gaussian.inherit(first, old, numbers, merged), dof)
 
     def proposal(self) -> Proposal:
         """Start with Gaussians, with a background and without one.

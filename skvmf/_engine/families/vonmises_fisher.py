@@ -387,7 +387,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         complements = vmf.mean_resultant_length(concentrations, self.dim, complement=True)
         return self.components(units.T, lengths, complements, concentrations)
 
-    def kept(
+    def inherit(
         self,
         first: DirectionalComponents,
         old: DirectionalComponents,
