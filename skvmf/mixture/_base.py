@@ -27,7 +27,7 @@ from .._engine.em.weight_prior import FLAT
 from .._engine.families.background import NO_BACKGROUND, Background
 from .._engine.families.family import AnyFamily, Constraint
 from .._engine.families.params import Components, Params, as_dict
-from .._engine.families.statistics import Statistics, chosen_statistics
+from .._engine.families.statistics import Statistics, select_statistics
 from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
 from .._engine.rows.reading import READABLE
@@ -354,7 +354,7 @@ class BaseMixture(MixtureParameters, ABC):
             return fitted, memory
         self.n_components = K + 1
         if memory is not None:
-            memory = chosen_statistics(fitted.family, memory, np.append(np.arange(K), -1))
+            memory = select_statistics(fitted.family, memory, np.append(np.arange(K), -1))
         return larger_fit, memory
 
     # What a subclass defines.
@@ -651,9 +651,9 @@ class BaseMixture(MixtureParameters, ABC):
             raise ValueError(f"{type(self).__name__} sorts its components: they keep no numbers.")
         rest, chosen = fitted.params.weights[fitted.n_components :], np.where(kept, numbers, 0)
         weights = np.append(fitted.weights[chosen] * kept, rest)
-        components = fitted.family.chosen(fitted.params.components, chosen)
+        components = fitted.family.select(fitted.params.components, chosen)
         if memory is not None:
-            memory = chosen_statistics(fitted.family, memory, numbers)
+            memory = select_statistics(fitted.family, memory, numbers)
         params = Params.first(weights, components).pruned()
         result = self.__with_fit__(replace(fitted, params=params), memory)
         prior = np.asarray(self.weight_concentration_prior)

@@ -73,7 +73,7 @@ class TruncatedSteps:
         if mixture.known is not None or mixture.posterior.tsallis:
             return False
         kind: Any = type(mixture.family)
-        return kind.chosen is not Family.chosen and None not in mixture.family.component_axes
+        return kind.select is not Family.select and None not in mixture.family.component_axes
 
     def expectation(self, params: Params, rows: RowSource) -> Statistics:
         """Return the statistics of an exact step."""
@@ -175,7 +175,7 @@ class _Near:
     @cached_property
     def _chosen(self) -> list[Params]:
         """The candidates of each cell."""
-        params, choose = self.params, self.mixture.family.chosen
+        params, choose = self.params, self.mixture.family.select
         return [
             params.reordered(near, choose(params.components, near))
             for near in self.cells.candidates

@@ -152,7 +152,7 @@ class Family(ABC, Generic[C]):
         """
         return first
 
-    def chosen(self, components: C, numbers: Array) -> C:
+    def select(self, components: C, numbers: Array) -> C:
         """Return some components, by numbers that may repeat, for a fit with more of them."""
         raise NotImplementedError
 

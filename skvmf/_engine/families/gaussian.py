@@ -56,7 +56,7 @@ class Gaussian(Elliptical[GaussianComponents]):
         """Return components at centres (K, d) with the data's scale."""
         return self.components(centres, self.scale * self.type.identity(*centres.shape))
 
-    def chosen(self, components: GaussianComponents, numbers: Array) -> GaussianComponents:
+    def select(self, components: GaussianComponents, numbers: Array) -> GaussianComponents:
         covariances = self.type.select(components.covariances, numbers)
         return self.components(components.means[numbers], covariances)
 

@@ -79,7 +79,7 @@ class Statistics:
         return replace(self, counts=self.counts[:n_components])
 
 
-def chosen_statistics(family: Any, stats: Statistics, numbers: Array) -> Statistics:
+def select_statistics(family: Any, stats: Statistics, numbers: Array) -> Statistics:
     """Return the statistics of some components, by their numbers; -1 is one without rows."""
     K = stats.moments[0].shape[family.component_axes[0]]
     has_rows = numbers >= 0

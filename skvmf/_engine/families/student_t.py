@@ -117,8 +117,8 @@ class StudentT(Elliptical[StudentTComponents]):
     def component_axes(self) -> tuple[int | None, ...]:
         return *super().component_axes, 0, 0, 0
 
-    def chosen(self, components: StudentTComponents, numbers: Array) -> StudentTComponents:
-        shapes = self.gaussian.chosen(components, numbers)
+    def select(self, components: StudentTComponents, numbers: Array) -> StudentTComponents:
+        shapes = self.gaussian.select(components, numbers)
         return self._with_dof(shapes, components.degrees_of_freedom[numbers])
 
     def reshaped(self, components: StudentTComponents, shapes: Array) -> StudentTComponents:

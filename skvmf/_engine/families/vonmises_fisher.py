@@ -360,7 +360,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         half = np.full(len(centres), 0.5)
         return self.components(centres.T, half, half)
 
-    def chosen(self, components: DirectionalComponents, numbers: Array) -> DirectionalComponents:
+    def select(self, components: DirectionalComponents, numbers: Array) -> DirectionalComponents:
         return self.components(
             np.take(components.directions, numbers, axis=1),
             components.lengths[numbers],

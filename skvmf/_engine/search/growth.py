@@ -48,7 +48,7 @@ def _extended(K: int, mixture: Mixture, fitted: FittedMixture, centres: Array) -
     """Return a fit with more components, at centres (m, d)."""
     n_old, family = fitted.n_components, fitted.family
     numbers = np.where(np.arange(K) < n_old, np.arange(K), 0)
-    components = family.chosen(fitted.params.components, numbers)
+    components = family.select(fitted.params.components, numbers)
     for k, centre in enumerate(centres, n_old):
         components = family.reseed(components, k, centre)
     weights = mixture.background.weights_after(fitted.params)
