@@ -250,7 +250,7 @@ class SeedFamily(Family[C]):
         """Return the largest value of the log-density of each component, (K,)."""
 
     @abstractmethod
-    def fit_parts(self, cost: Any, clusters: Array) -> C:
+    def fit_clusters(self, cost: Any, clusters: Array) -> C:
         """Return the components that fit some clusters, by number, of a `merge_cost`."""
 
 

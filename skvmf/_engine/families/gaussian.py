@@ -365,7 +365,7 @@ class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
         pooled = max(scatter.sum() / (counts.sum() * self.dim), self._least_variance)
         return SphericalMergeCost(sums, counts, squares, centre, self.n_pseudo, float(pooled))
 
-    def fit_parts(self, cost: SphericalMergeCost, clusters: Array) -> GaussianComponents:
+    def fit_clusters(self, cost: SphericalMergeCost, clusters: Array) -> GaussianComponents:
         counts = cost.counts[clusters]
         means = cost.sums[clusters] / counts[:, None]
         squares = np.einsum("kd,kd->k", means, means)

@@ -672,7 +672,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     def peaks(self, components: DirectionalComponents) -> Array:
         return components.concentrations + components.log_normalizers
 
-    def fit_parts(self, cost: DirectionMergeCost, clusters: Array) -> DirectionalComponents:
+    def fit_clusters(self, cost: DirectionMergeCost, clusters: Array) -> DirectionalComponents:
         """Return components in the directions of sums, with the pooled resultant length."""
         sums = cost.sums[clusters]
         norms = np.linalg.norm(sums, axis=1)

@@ -209,7 +209,7 @@ class Overseeding:
         equal = self._params(np.ones(len(points)), self.family.at_points(points), 0.0)
         stats = self._partition(equal, self.assign(equal).labels)
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
-        clusters = self.family.fit_parts(cost, np.arange(len(cost.counts)))
+        clusters = self.family.fit_clusters(cost, np.arange(len(cost.counts)))
         return clusters if self.many else self.family.at_points(points, clusters)
 
     def _some_rows(self, size: int, rng: np.random.Generator) -> Array:
@@ -304,7 +304,7 @@ class Overseeding:
             if len(large) == 0:  # the background has every row
                 break
             cost = self.family.merge_cost(stats, params.components, large)
-            seeds, counts = self.family.fit_parts(cost, np.arange(len(large))), cost.counts
+            seeds, counts = self.family.fit_clusters(cost, np.arange(len(large))), cost.counts
         return self._append(old, seeds, counts, background_weight)
 
     def _append(
@@ -329,7 +329,7 @@ class Overseeding:
         others = OtherRows(max(float(stats.total - cost.counts.sum()), 0.0), self.background)
         left, _ = merge_greedily(cost, min(self.n_components, len(cost.counts)), others)
         background_weight = max(others.count / stats.total, params.background_weight)
-        counts, components = self._fill(cost.counts[left], self.family.fit_parts(cost, left))
+        counts, components = self._fill(cost.counts[left], self.family.fit_clusters(cost, left))
         return self._params(counts, components, background_weight)
 
     def _fill(self, counts: Array, components: Components) -> tuple[Array, Components]:
