@@ -156,7 +156,7 @@ class Family(ABC, Generic[C]):
         """Return some components, by numbers that may repeat, for a fit with more of them."""
         raise NotImplementedError
 
-    def reshaped(self, components: C, shapes: Array) -> C:
+    def with_shapes(self, components: C, shapes: Array) -> C:
         """Return components with covariances, scale matrices or concentrations that are given."""
         raise NotImplementedError
 
@@ -291,7 +291,7 @@ class Constraint:
         """Return first parameters that fulfil the constraint, with weights and shapes if given."""
         if shapes is None:
             return params
-        return replace(params, components=family.reshaped(params.components, shapes))
+        return replace(params, components=family.with_shapes(params.components, shapes))
 
     def order(self, components: Any) -> Array | None:
         """Return the order (K,) in which components are kept; None leaves them as they are."""

@@ -60,7 +60,7 @@ class Gaussian(Elliptical[GaussianComponents]):
         covariances = self.type.select(components.covariances, numbers)
         return self.components(components.means[numbers], covariances)
 
-    def reshaped(self, components: GaussianComponents, shapes: Array) -> GaussianComponents:
+    def with_shapes(self, components: GaussianComponents, shapes: Array) -> GaussianComponents:
         return self.components(components.means, shapes)
 
     def scores(self, block: DenseBlock, components: GaussianComponents) -> Scores:

@@ -121,7 +121,7 @@ class StudentT(Elliptical[StudentTComponents]):
         shapes = self.gaussian.select(components, numbers)
         return self._with_dof(shapes, components.degrees_of_freedom[numbers])
 
-    def reshaped(self, components: StudentTComponents, shapes: Array) -> StudentTComponents:
+    def with_shapes(self, components: StudentTComponents, shapes: Array) -> StudentTComponents:
         return self.components(components.means, shapes, components.degrees_of_freedom)
 
     def scores(self, block: DenseBlock, components: StudentTComponents) -> Scores:

@@ -368,7 +368,9 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             components.concentrations[numbers] if self.fixed_concentrations else None,
         )
 
-    def reshaped(self, components: DirectionalComponents, shapes: Array) -> DirectionalComponents:
+    def with_shapes(
+        self, components: DirectionalComponents, shapes: Array
+    ) -> DirectionalComponents:
         return self.from_natural(components.directions.T, shapes)
 
     def centres(self, components: DirectionalComponents) -> Array:
@@ -399,7 +401,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             first = self.components(directions, first.lengths, first.complements)
         if not self.fixed_concentrations:
             return first
-        return self.reshaped(first, old.concentrations[numbers])
+        return self.with_shapes(first, old.concentrations[numbers])
 
     def in_all_columns(
         self,
