@@ -152,12 +152,12 @@ def _check_step(family: AnyFamily, components: Any, X: Array, resp: Array) -> No
     resp = resp.copy()
     resp[:, 2] = 0
     stats, again = (_statistics(family, components, X, resp) for _ in range(2))
-    better, broken = family.maximize(stats, components)
+    better, singular = family.maximize(stats, components)
     _require(len(better) == 3, "maximize should return K components")
-    _require(broken.shape == (3,) and broken.dtype == bool, "broken should be (K,) booleans")
+    _require(singular.shape == (3,) and singular.dtype == bool, "singular should be (K,) booleans")
     for before, after in zip(again.moments, stats.moments, strict=True):
         _require_equal(after, before, "maximize should leave the statistics as they are")
-    if not broken[2]:
+    if not singular[2]:
         expected = family.centres(components)[2]
         _require_equal(family.centres(better)[2], expected, "a component without rows should stay")
     moved = family.reseed(components, 1, _points(family, X)[0])

@@ -62,7 +62,7 @@ def test_a_component_is_empty_where_rounding_alone_is_left_of_it():
     assert_array_equal(after.reseeded, [False, False])
 
 
-def test_a_broken_component_leaves_for_good():
+def test_a_singular_component_leaves_for_good():
     stats = statistics([10, 10, 20])
     stats.moments[1][1] = 0  # no variance is left
     before = params(3)

@@ -186,7 +186,7 @@ class Mixture:
         """Return better parameters.
 
         Empty components are re-seeded once in a fit, each at another of the least likely `rows`,
-        then pruned. So is a broken one, and one whose weight stays on the prior's floor for two
+        then pruned. So is a singular one, and one whose weight stays on the prior's floor for two
         steps with fewer rows than a component or the prior asks for, unless all weights are on the
         floor.
         """
@@ -194,12 +194,12 @@ class Mixture:
         empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
         counts = np.where(empty, 0.0, stats.counts)
         own = replace(stats, counts=counts[:K].copy())
-        components, broken = params.components, np.zeros(K, dtype=bool)
+        components, singular = params.components, np.zeros(K, dtype=bool)
         if own.counts.any():  # else the background has every row
-            components, broken = self.update(self.family, own, params.components)
-        counts[:K][broken] = 0
+            components, singular = self.update(self.family, own, params.components)
+        counts[:K][singular] = 0
         reseeded = params.reseeded.copy()
-        reseeded[:K] |= broken
+        reseeded[:K] |= singular
         empty_ones = np.flatnonzero(empty[:K] & ~reseeded[:K]).tolist()
         for k, row in zip(empty_ones, _distinct_worst(stats, rows, len(empty_ones)), strict=False):
             alive = counts[:K] > 0
