@@ -172,9 +172,8 @@ class Watson(SeedFamily):
     # Merging.
 
     def merge_cost(self, stats, components, numbers):
-        (scatter,) = stats.moments
         kappa = components.concentrations[:1] if self.tied else None
-        return WatsonMergeCost(scatter[numbers], stats.counts[numbers], kappa)
+        return WatsonMergeCost(stats.moments[0][numbers], stats.counts[numbers], kappa)
 
     def proposal(self):
         return Proposal(self.kmeans())
