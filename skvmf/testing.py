@@ -118,7 +118,7 @@ def _statistics(family: AnyFamily, components: Any, X: Array, resp: Array) -> St
     # Responsibilities carry the weights and scales of the rows, as in a fit.
     scaled = DenseResponsibilities(resp * block.factors[:, None])
     moments = family.moments(block, scaled, components, cache)
-    return Statistics(0.0, len(X), resp.sum(axis=0), moments, family.origins(components))
+    return Statistics(0.0, len(X), resp.sum(axis=0), moments, family.centred_at(components))
 
 
 def _check_rows(family: AnyFamily, components: Any, X: Array, resp: Array) -> None:

@@ -47,8 +47,8 @@ class WatsonMergeCost(MergeCost):
     def points(self):
         return (self.scatter / self.counts[:, None, None]).reshape(len(self.counts), -1)
 
-    def losses(self, i, parts=slice(None)):
-        scatter, counts = self.scatter[parts], self.counts[parts]
+    def losses(self, i, clusters=slice(None)):
+        scatter, counts = self.scatter[clusters], self.counts[clusters]
         apart = self._values(scatter, counts) + self._values(self.scatter[[i]], self.counts[[i]])
         return apart - self._values(scatter + self.scatter[i], counts + self.counts[i])
 
@@ -171,9 +171,9 @@ class Watson(SeedFamily):
 
     # Merging.
 
-    def merge_cost(self, stats, components, parts):
+    def merge_cost(self, stats, components, numbers):
         kappa = components.concentrations[:1] if self.tied else None
-        return WatsonMergeCost(stats.moments[0][parts], stats.counts[parts], kappa)
+        return WatsonMergeCost(stats.moments[0][numbers], stats.counts[numbers], kappa)
 
     def proposal(self):
         return Proposal(self.kmeans())
@@ -189,7 +189,7 @@ class Watson(SeedFamily):
     def peaks(self, components):
         return components.concentrations + components.log_normalizers
 
-    def fit_parts(self, cost, parts):
-        axes, squares = leading_axes(cost.scatter[parts], cost.counts[parts])
-        pooled = np.atleast_1d(np.average(squares, weights=cost.counts[parts]))
+    def fit_clusters(self, cost, clusters):
+        axes, squares = leading_axes(cost.scatter[clusters], cost.counts[clusters])
+        pooled = np.atleast_1d(np.average(squares, weights=cost.counts[clusters]))
         return self.components(axes, concentration(pooled, self.dim))

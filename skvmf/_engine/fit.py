@@ -152,7 +152,7 @@ class MultiStart:
         """Return a point and its statistics with the columns that these rows lack."""
         if self.columns is None:
             return point, stats
-        components, stats = point.family.widened(point.components, stats, *self.columns)
+        components, stats = point.family.in_all_columns(point.components, stats, *self.columns)
         return point.at(replace(point.params, components=components)), stats
 
 

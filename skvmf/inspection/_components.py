@@ -84,7 +84,7 @@ def _from_parameters(
 
 def select(fitted: Point, index: Array) -> Point:
     """Return some of the components, and the background, with weights that sum to one."""
-    components = fitted.family.chosen(fitted.params.components, index)
+    components = fitted.family.select(fitted.params.components, index)
     background_weight = fitted.params.weights[fitted.n_components :]
     weights = np.append(fitted.weights[index], background_weight)
     # Without any weight, they stay zeros.

@@ -28,7 +28,7 @@ from .._engine.em.weight_prior import FLAT
 from .._engine.families.background import NO_BACKGROUND, Background
 from .._engine.families.family import AnyFamily, Constraint
 from .._engine.families.params import Components, Params, as_dict
-from .._engine.families.statistics import Statistics, chosen_statistics
+from .._engine.families.statistics import Statistics, select_statistics
 from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
 from .._engine.rows.sources import RowSource
@@ -707,10 +707,10 @@ class BaseMixture(MixtureParameters, ABC):
         chosen = np.where(are_kept, numbers, 0)
         background_weight = fitted.params.weights[fitted.n_components :]
         weights = np.append(fitted.weights[chosen] * are_kept, background_weight)
-        components = fitted.family.chosen(fitted.params.components, chosen)
+        components = fitted.family.select(fitted.params.components, chosen)
         statistics = self._running_statistics
         if statistics is not None:
-            statistics = chosen_statistics(fitted.family, statistics, numbers)
+            statistics = select_statistics(fitted.family, statistics, numbers)
         params = Params.first(weights, components).pruned()
         result = self._skvmf_with_fit(replace(fitted, params=params), statistics)
         prior = np.asarray(self.weight_concentration_prior)

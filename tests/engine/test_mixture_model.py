@@ -28,10 +28,10 @@ def statistics(counts):
     """Return statistics with given counts; each component with rows is a unit square."""
     counts = np.asarray(counts, dtype=float)
     K = len(counts)
-    moments = np.zeros((K, 2)), 2 * counts  # variance 1 about the origins
-    origins = np.arange(2.0 * K).reshape(K, 2) * 1e4
+    moments = np.zeros((K, 2)), 2 * counts  # variance 1 about their centres
+    centred_at = np.arange(2.0 * K).reshape(K, 2) * 1e4
     worst = np.array([-9.0]), np.array([0])
-    return Statistics(0.0, counts.sum(), counts, moments, origins, *worst)
+    return Statistics(0.0, counts.sum(), counts, moments, centred_at, *worst)
 
 
 def point(K, prior=None):

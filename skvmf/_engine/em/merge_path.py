@@ -131,11 +131,11 @@ class MergePath:
         by_group = np.lexsort((-stats.counts, group))
         largest = by_group[np.searchsorted(group[by_group], np.arange(K))]
         about = mixture.family.from_centres(fitted.centres[largest])
-        stats = summed(mixture.family, stats, group, mixture.family.origins(about))
+        stats = summed(mixture.family, stats, group, mixture.family.centred_at(about))
         family = mixture.family.with_prior_from(stats)
         merged = np.bincount(group, minlength=K) > 1
         first = family.initial(stats, about)
-        first = family.kept(first, fitted.components, largest, merged)
+        first = family.inherit(first, fitted.components, largest, merged)
         of_background = fitted.params.weights[fitted.n_components :]  # it stays
         weights = (1 - of_background.sum()) * stats.counts / stats.counts.sum()
         params = Params.first(np.append(weights, of_background), first).pruned()
@@ -151,9 +151,11 @@ class MergePath:
             self.nodes = self.nodes[order]
 
 
-def summed(family: AnyFamily, stats: Statistics, group: Array, origins: Array | None) -> Statistics:
+def summed(
+    family: AnyFamily, stats: Statistics, group: Array, centred_at: Array | None
+) -> Statistics:
     """Return the statistics of groups of components, about points (K, d); `group` is of each."""
-    stats = family.recenter(stats, None if origins is None else origins[group])
+    stats = family.shift_moments(stats, None if centred_at is None else centred_at[group])
     order = np.argsort(group, kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
 
@@ -161,4 +163,4 @@ def summed(family: AnyFamily, stats: Statistics, group: Array, origins: Array | 
         return sums if axis is None else np.add.reduceat(sums.take(order, axis), starts, axis)
 
     moments = tuple(map(of_groups, stats.moments, family.component_axes))
-    return replace(stats, counts=of_groups(stats.counts, 0), moments=moments, origins=origins)
+    return replace(stats, counts=of_groups(stats.counts, 0), moments=moments, centred_at=centred_at)

@@ -180,9 +180,9 @@ class Point:
         scores = self.background.add_scores(scores, block)
         if self.mixture.known is not None:
             rows, labels = self._known_rows(block)
-            known = scores.products[rows, labels]
-            scores.products[rows] = -np.inf
-            scores.products[rows, labels] = known
+            known = scores.unnormalized[rows, labels]
+            scores.unnormalized[rows] = -np.inf
+            scores.unnormalized[rows, labels] = known
         return scores
 
     def assign(
@@ -217,7 +217,7 @@ class Point:
         """Return the log-density of the mixture at each row of a block."""
         scores = self.scores(block)
         values = SOFTMAX.values(scores, self.params.weights)
-        block.buffers.release("products", scores.products)
+        block.buffers.release("scores", scores.unnormalized)
         return values - self.family.log_units(block)
 
     def _known_rows(self, block: Block) -> tuple[Array, Array]:
@@ -245,7 +245,7 @@ class Point:
         values = assigned.values
         own = assigned.of_components(params.n_components)
         moments = self.family.moments(block, own, params.components, assigned.scores.cache)
-        block.buffers.release("products", assigned.scores.products)
+        block.buffers.release("scores", assigned.scores.unnormalized)
         public_values = np.maximum(values - self.family.log_units(block), LEAST)
         value = weighted_sum(block.weights, public_values)
         # An empty component is moved to none of these: rows that do not count, and known ones.
@@ -260,7 +260,7 @@ class Point:
             total=float(block.weights.sum()),
             counts=counts,
             moments=moments,
-            origins=self.family.origins(params.components),
+            centred_at=self.family.centred_at(params.components),
             worst_values=values[worst].astype(np.float64),
             worst_rows=block.start + worst,
             buffers=block.buffers,

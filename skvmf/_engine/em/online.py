@@ -33,8 +33,8 @@ def step(
     point = Point(replace(mixture, family=family), replace(fitted.params, components=components))
     stats = replace(point.expect(rows), unit=rows.weight_unit)
     if running is not None:
-        origins = family.origins(components)
-        shifted = family.recenter(running.first_components(len(components)), origins)
+        centred_at = family.centred_at(components)
+        shifted = family.shift_moments(running.first_components(len(components)), centred_at)
         stats = blended(replace(shifted, counts=running.counts), stats, decay)
     of_components = stats.first_components(len(components))
     if of_components.counts.any():  # else the background has every row

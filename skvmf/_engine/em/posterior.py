@@ -44,24 +44,24 @@ class FenchelYoungPosterior:
             labels, counts, values = self.label(scores, weights, row_weights)
             factors = row_weights if row_scales is None else row_weights * row_scales
             return HardResponsibilities(labels, factors), counts, values
-        counts, values = np.zeros(len(weights)), np.empty(len(scores.products))
+        counts, values = np.zeros(len(weights)), np.empty(len(scores.unnormalized))
         slopes, offsets, shift = self._arguments(scores, weights)
         row_scales = np.ones(len(row_weights)) if row_scales is None else row_scales
-        arguments = scores.products, slopes, offsets, row_weights, row_scales, counts, values
+        arguments = scores.unnormalized, slopes, offsets, row_weights, row_scales, counts, values
         if self.tsallis:
             entmax_rows(*arguments, float(self.alpha))
             shift -= self._conjugate(weights)
         else:
-            softmax_rows(*arguments, work_space(scores.products))
+            softmax_rows(*arguments, work_space(scores.unnormalized))
         values += shift
         values *= self.temperature
-        return DenseResponsibilities(scores.products), counts, values
+        return DenseResponsibilities(scores.unnormalized), counts, values
 
     def values(self, scores: Scores, weights: Array) -> Array:
         """Return each row's value alone, (n,), as `assign` does; `scores` may be used up."""
         if self.tsallis or self.temperature == 0:
-            return self.assign(scores, weights, np.ones(len(scores.products)))[2]
-        products, values = scores.products, np.empty(len(scores.products))
+            return self.assign(scores, weights, np.ones(len(scores.unnormalized)))[2]
+        products, values = scores.unnormalized, np.empty(len(scores.unnormalized))
         slopes, offsets, shift = self._arguments(scores, weights)
         log_sum_rows(products, slopes, offsets, values, work_space(products))
         values += shift
@@ -72,12 +72,12 @@ class FenchelYoungPosterior:
         self, scores: Scores, weights: Array, row_weights: Array
     ) -> tuple[Array, Array, Array]:
         """Return the most responsible component, the weighted counts, and its score."""
-        n = len(scores.products)
+        n = len(scores.unnormalized)
         labels = np.empty(n, dtype=np.int32)
         counts, values = np.zeros(len(weights)), np.empty(n)
         slopes, offsets, shift = self._arguments(scores, weights)
-        arguments = scores.products, slopes, offsets, row_weights, counts, values, labels
-        argmax_rows(*arguments, work_space(scores.products))
+        arguments = scores.unnormalized, slopes, offsets, row_weights, counts, values, labels
+        argmax_rows(*arguments, work_space(scores.unnormalized))
         values += shift
         return labels, counts, values
 
@@ -99,11 +99,11 @@ class FenchelYoungPosterior:
 
     def _arguments(self, scores: Scores, weights: Array) -> tuple[Array, Array, float]:
         """Return slopes and offsets as row kernels take them, and by how much they then miss."""
-        temperature, dtype = self.temperature or 1.0, scores.products.dtype
+        temperature, dtype = self.temperature or 1.0, scores.unnormalized.dtype
         offsets = self._prior_scores(weights) + scores.bias / temperature
         shift = float(offsets.max())  # float32 offsets keep their differences
         if scores.slopes is None:
-            slopes = np.full(len(scores.products), 1 / temperature, dtype)
+            slopes = np.full(len(scores.unnormalized), 1 / temperature, dtype)
         else:
             slopes = (scores.slopes / temperature).astype(dtype)
         return slopes, (offsets - shift).astype(dtype), shift

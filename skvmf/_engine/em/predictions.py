@@ -139,7 +139,7 @@ def _evaluation_of(fitted: Point, block: Block) -> Array:
     np.log(np.maximum(resp, np.finfo(resp.dtype).tiny, out=logs), out=logs)
     entropy = -(block.weights @ np.einsum("nk,nk->n", resp, logs))
     block.buffers.release("logs", logs)
-    block.buffers.release("products", assigned.scores.products)
+    block.buffers.release("scores", assigned.scores.unnormalized)
     if fitted.mixture.posterior == SOFTMAX:  # its values are the log-densities
         values = assigned.values - fitted.family.log_units(block)
         return np.append(_sums(block, values), entropy)

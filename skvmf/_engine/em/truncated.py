@@ -64,7 +64,7 @@ def truncated_steps_suit(mixture: Mixture, rows: RowSource, n_components: int) -
     if mixture.known is not None or mixture.posterior.tsallis:
         return False
     kind: Any = type(mixture.family)
-    return kind.chosen is not Family.chosen and None not in mixture.family.component_axes
+    return kind.select is not Family.select and None not in mixture.family.component_axes
 
 
 class TruncatedSteps:
@@ -201,7 +201,7 @@ class _Near:
     def __call__(self, span: Span) -> Statistics:
         family, params = self.point.family, self.point.params
         sums: list[Array] = []
-        total = Statistics(0.0, 0.0, np.zeros(len(params.weights)), (), self._origins)
+        total = Statistics(0.0, 0.0, np.zeros(len(params.weights)), (), self._centred_at)
         pieces = self.cells.pieces(span.labels)
         for start in range(0, len(pieces), MAX_KEPT_PIECES):
             some = pieces[start : start + MAX_KEPT_PIECES]
@@ -228,20 +228,20 @@ class _Near:
         )
         span.labels[numbers] = near[joined(labels)]
         stats = replace(stats, unit=rows.weight_unit).in_unit(1.0)
-        origins = None if self._origins is None else self._origins[near]
-        shifted = self.point.family.recenter(stats.first_components(len(near)), origins)
+        centred_at = None if self._centred_at is None else self._centred_at[near]
+        shifted = self.point.family.shift_moments(stats.first_components(len(near)), centred_at)
         return [(near, replace(stats, moments=shifted.moments, buffers=None))]
 
     @cached_property
-    def _origins(self) -> Array | None:
-        origins: Array | None = self.point.family.origins(self.point.components)
-        return origins
+    def _centred_at(self) -> Array | None:
+        centred_at: Array | None = self.point.family.centred_at(self.point.components)
+        return centred_at
 
     @cached_property
     def _candidates(self) -> list[Point]:
         """The point with the candidates of each cell alone."""
         params = self.point.params
-        choose = self.point.family.chosen
+        choose = self.point.family.select
         return [
             self.point.at(params.reordered(near, choose(params.components, near)))
             for near in self.cells.candidates
@@ -282,7 +282,7 @@ class _Audit:
         for cell in np.unique(cells_of_rows).tolist():
             rows = np.flatnonzero(cells_of_rows == cell)
             index = _with_background(self.cells.candidates[cell], self.point.params)
-            products = scores.products[np.ix_(rows, index)]
+            products = scores.unnormalized[np.ix_(rows, index)]
             slopes = None if scores.slopes is None else scores.slopes[rows]
             of_candidates = Scores(products, scores.bias[index], slopes)
             best, *_ = posterior.label(of_candidates, weights[index], ones[rows])

@@ -79,12 +79,12 @@ class Background:
         """Return the scores of components followed by those of the background."""
         if len(self) == 0:
             return scores
-        values = np.zeros((len(scores.products), len(self)), dtype=scores.products.dtype)
+        values = np.zeros((len(scores.unnormalized), len(self)), dtype=scores.unnormalized.dtype)
         if self.bounds is not None and block.missing is not None:
             # Missing values are integrated out: the box has no side along them.
             values += np.dot(np.isnan(block.X), self.log_widths)[:, None]
         bias = np.append(scores.bias, self.log_densities)
-        return replace(scores, products=np.hstack([scores.products, values]), bias=bias)
+        return replace(scores, unnormalized=np.hstack([scores.unnormalized, values]), bias=bias)
 
     def add_weight(self, weights: Array, weight: float) -> Array:
         """Return weights (K,), scaled, followed by that of the background: they sum to one."""

@@ -103,10 +103,12 @@ class CovarianceType(ABC):
         # Means that are infinite or nan in standard deviations are not near.
         with np.errstate(over="ignore", invalid="ignore"):
             spread = self.spread(cholesky, means - centre)
-        origins = means
+        centred_at = means
         if spread < products.MAX_COMMON_SPREAD:
-            origins = np.tile(centre, (K, 1))
-        return products.GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
+            centred_at = np.tile(centre, (K, 1))
+        return products.GaussianComponents(
+            means, covariances, cholesky, log_det, centred_at, spread
+        )
 
     def in_other_units(self, covariances: Array, units: Array) -> Array:
         """Return covariances of features that are multiplied by units (d,)."""

@@ -97,8 +97,8 @@ class Elliptical(Family[Shape]):
         """Return squared distances in units of the data's variance, (n, m)."""
         return squared_distances(block.X, centres, np.full(len(centres), 1 / self.scale))
 
-    def origins(self, components: Shape) -> Array:
-        return components.origins
+    def centred_at(self, components: Shape) -> Array:
+        return components.centred_at
 
     def continued_by(self, new: AnyFamily) -> AnyFamily:
         """Return the new family, after a check of its type of covariance."""

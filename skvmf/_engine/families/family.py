@@ -22,9 +22,9 @@ from .statistics import Statistics
 
 @dataclass(frozen=True)
 class Scores:
-    """Log-densities as matrix products leave them: slopes[:, None] * products + bias."""
+    """Log-densities as matrix products leave them: slopes[:, None] * unnormalized + bias."""
 
-    products: Array  # (n, K) of float32 or float64; a posterior works in it, so it is used up
+    unnormalized: Array  # (n, K) of float32 or float64; a posterior works in it, so it is used up
     bias: Array  # (K,)
     slopes: Array | None = None  # (n,); None is one, and what families without row scales have
     cache: Any = None  # what the family's moments ask for again; no posterior looks at it
@@ -32,8 +32,8 @@ class Scores:
     def log_density(self) -> Array:
         """Return the log-density of each row under each component, (n, K)."""
         if self.slopes is None:
-            return self.products + self.bias
-        return self.products * self.slopes[:, None] + self.bias
+            return self.unnormalized + self.bias
+        return self.unnormalized * self.slopes[:, None] + self.bias
 
 
 class Family(ABC, Generic[C]):
@@ -60,7 +60,7 @@ class Family(ABC, Generic[C]):
     """Units (d,) of features that log-densities are taken in; None if they are the rows' own."""
 
     sparse_rows: ClassVar[bool] = False
-    """Whether rows may be sparse. Then there is `widened`, as that of `VonMisesFisher`."""
+    """Whether rows may be sparse. Then there is `in_all_columns`, as that of `VonMisesFisher`."""
 
     @abstractmethod
     def scores(self, block: Any, components: C) -> Scores:
@@ -70,7 +70,7 @@ class Family(ABC, Generic[C]):
     def moments(
         self, block: Any, responsibilities: Responsibilities, components: C, cache: Any = None
     ) -> tuple[Array, ...]:
-        """Return what a block adds to the moments, about `origins(components)`.
+        """Return what a block adds to the moments, which are `centred_at(components)`.
 
         Responsibilities carry the weights of the rows and, where rows are scaled, the scales.
         Moments add: those of all blocks together are the sum of those of each. They are a plain
@@ -113,12 +113,12 @@ class Family(ABC, Generic[C]):
         """Return the log-density of the prior on the components; 0 without a prior."""
         return 0.0
 
-    def origins(self, components: C) -> Array | None:
-        """Return the points (K, d) that moments are about; None for moments about zero."""
+    def centred_at(self, components: C) -> Array | None:
+        """Return the points (K, d) that moments are centred at; None for moments about zero."""
         return None
 
-    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
-        """Return the statistics about other points, so that they can be added to those there."""
+    def shift_moments(self, stats: Statistics, centred_at: Array | None) -> Statistics:
+        """Return statistics centred at other points, so that they can be added to those there."""
         return stats
 
     @abstractmethod
@@ -141,7 +141,7 @@ class Family(ABC, Generic[C]):
     def initial(self, stats: Statistics, components: C, centres: Array | None = None) -> C:
         """Return first components from a partition of the rows.
 
-        The moments in `stats` are about the origins of `components`. If `centres` (K, d)
+        The moments in `stats` are centred as those of `components`. If `centres` (K, d)
         are given, the components are put there and all take their shape from the whole data.
         """
 
@@ -160,15 +160,18 @@ class Family(ABC, Generic[C]):
         """Return components of an earlier fit as this family may have them."""
         return components
 
-    def kept(self, first: C, old: C, numbers: Array, merged: Array) -> C:
-        """Return first components, with what is fixed or no moment as in those `numbers` (K,)."""
+    def inherit(self, first: C, old: C, numbers: Array, merged: Array) -> C:
+        """Return first components that have from old ones, by `numbers` (K,), what is fixed.
+
+        Also what no moment tells, such as degrees of freedom; `merged` (K,) are those of several.
+        """
         return first
 
-    def chosen(self, components: C, numbers: Array) -> C:
+    def select(self, components: C, numbers: Array) -> C:
         """Return some components, by numbers that may repeat, for a fit with more of them."""
         raise NotImplementedError
 
-    def reshaped(self, components: C, shapes: Array) -> C:
+    def with_shapes(self, components: C, shapes: Array) -> C:
         """Return components with covariances, scale matrices or concentrations that are given."""
         raise NotImplementedError
 
@@ -262,7 +265,7 @@ class SeedFamily(Family[C]):
         """Return the largest value of the log-density of each component, (K,)."""
 
     @abstractmethod
-    def fit_parts(self, cost: Any, clusters: Array) -> C:
+    def fit_clusters(self, cost: Any, clusters: Array) -> C:
         """Return the components that fit some clusters, by number, of a `merge_cost`."""
 
 
@@ -303,7 +306,7 @@ class Constraint:
         """Return first parameters that fulfil the constraint, with weights and shapes if given."""
         if shapes is None:
             return params
-        return replace(params, components=family.reshaped(params.components, shapes))
+        return replace(params, components=family.with_shapes(params.components, shapes))
 
     def order(self, components: Any) -> Array | None:
         """Return the order (K,) in which components are kept; None leaves them as they are."""

@@ -64,11 +64,11 @@ class Gaussian(Elliptical[GaussianComponents]):
         covariances = self.type.in_other_units(components.covariances, self.units)
         return self.components(components.means * self.units, covariances)
 
-    def chosen(self, components: GaussianComponents, numbers: Array) -> GaussianComponents:
+    def select(self, components: GaussianComponents, numbers: Array) -> GaussianComponents:
         covariances = self.type.select(components.covariances, numbers)
         return self.components(components.means[numbers], covariances)
 
-    def reshaped(self, components: GaussianComponents, shapes: Array) -> GaussianComponents:
+    def with_shapes(self, components: GaussianComponents, shapes: Array) -> GaussianComponents:
         return self.components(components.means, shapes)
 
     def scores(self, block: DenseBlock, components: GaussianComponents) -> Scores:
@@ -103,19 +103,19 @@ class Gaussian(Elliptical[GaussianComponents]):
             as_dense(responsibilities, K), as_dense(shares or responsibilities, K)
         )
 
-    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
-        assert origins is not None
-        assert stats.origins is not None
-        shifts = origins - stats.origins
+    def shift_moments(self, stats: Statistics, centred_at: Array | None) -> Statistics:
+        assert centred_at is not None
+        assert stats.centred_at is not None
+        shifts = centred_at - stats.centred_at
         first, second = stats.moments
         second = self.type.moved(stats.counts, first, second, shifts)
         first = first - stats.counts[:, None] * shifts
-        return replace(stats, moments=(first, second), origins=origins)
+        return replace(stats, moments=(first, second), centred_at=centred_at)
 
     def sample_means(self, stats: Statistics, components: GaussianComponents) -> Array:
         """Return the weighted means of the rows (K, d); an empty component stays."""
-        assert stats.origins is not None
-        means = stats.origins + _mean_first(stats)
+        assert stats.centred_at is not None
+        means = stats.centred_at + _mean_first(stats)
         empty = stats.counts <= 0
         means[empty] = components.means[empty]
         return means
@@ -162,7 +162,7 @@ class Gaussian(Elliptical[GaussianComponents]):
             covariances = self.type.replaced(covariances, moved, by=average)
         return self.components(means, covariances)
 
-    def kept(
+    def inherit(
         self, first: GaussianComponents, old: GaussianComponents, numbers: Array, merged: Array
     ) -> GaussianComponents:
         if not (self.fixed_means or self.fixed_covariances):
@@ -183,8 +183,8 @@ class Gaussian(Elliptical[GaussianComponents]):
         `centres` (K, d) overrides the means, and then covariances are that of all rows; so
         is a covariance that the partition leaves empty or singular.
         """
-        assert stats.origins is not None
-        means = stats.origins + _mean_first(stats)
+        assert stats.centred_at is not None
+        means = stats.centred_at + _mean_first(stats)
         if self.fixed_covariances:
             means = means if centres is None else centres
             return self.components(means, components.covariances)
@@ -367,14 +367,14 @@ class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
     ) -> SphericalMergeCost:
         """Return what merging components costs, by sums about the mean of all means."""
         centre = components.means.mean(axis=0)
-        stats = self.recenter(stats, np.tile(centre, (len(stats.counts), 1)))
+        stats = self.shift_moments(stats, np.tile(centre, (len(stats.counts), 1)))
         counts = stats.counts[numbers]
         sums, squares = (moment[numbers] for moment in stats.moments)
         scatter = np.maximum(squares - np.einsum("kd,kd->k", sums, sums) / counts, 0)
         pooled = max(scatter.sum() / (counts.sum() * self.dim), self._least_variance)
         return SphericalMergeCost(sums, counts, squares, centre, self.n_pseudo, float(pooled))
 
-    def fit_parts(self, cost: SphericalMergeCost, clusters: Array) -> GaussianComponents:
+    def fit_clusters(self, cost: SphericalMergeCost, clusters: Array) -> GaussianComponents:
         counts = cost.counts[clusters]
         means = cost.sums[clusters] / counts[:, None]
         squares = np.einsum("kd,kd->k", means, means)
@@ -473,7 +473,7 @@ class ShrunkGaussian(Gaussian):
                 kind.select(merged.covariances, only),
                 kind.select(merged.cholesky, only),
                 merged.log_det[only],
-                origins=means[only],
+                centred_at=means[only],
                 spread=0.0,
             )
 
@@ -485,11 +485,11 @@ class ShrunkGaussian(Gaussian):
         """Add statistics of the second of each pair (m, 2) to the first; return components, too."""
         kind = self.type
         a, b = pairs.T
-        assert stats.origins is not None
+        assert stats.centred_at is not None
         # Moments add where they are about the same points.
-        origins = stats.origins.copy()
-        origins[b] = origins[a]
-        stats = self.recenter(stats, origins)
+        centred_at = stats.centred_at.copy()
+        centred_at[b] = centred_at[a]
+        stats = self.shift_moments(stats, centred_at)
         counts = stats.counts
         first, second = stats.moments
         counts[a] += counts[b]
@@ -498,7 +498,7 @@ class ShrunkGaussian(Gaussian):
             second[a] += second[b]
         left = np.delete(np.arange(len(counts)), b)
         moments = first[left], kind.select(second, left)
-        stats = replace(stats, counts=counts[left], moments=moments, origins=origins[left])
+        stats = replace(stats, counts=counts[left], moments=moments, centred_at=centred_at[left])
         covariances = kind.select(components.covariances, left)
         return stats, self.components(components.means[left], covariances)
 

@@ -46,7 +46,7 @@ TILE_GAPS = 2**17  # differences from a mean taken at once: calls cost as much a
 class GaussianComponents:
     """K Gaussian components, and arrays for scoring, derived once per step.
 
-    `cholesky` is scikit-learn's precisions_cholesky_. Moments are about `origins` (K, d): one
+    `cholesky` is scikit-learn's precisions_cholesky_. Moments are `centred_at` (K, d): one
     common point, or the means if one is more than `MAX_COMMON_SPREAD` standard deviations
     (`spread`) off.
     """
@@ -55,7 +55,7 @@ class GaussianComponents:
     covariances: Array
     cholesky: Array
     log_det: Array
-    origins: Array
+    centred_at: Array
     spread: float
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class GaussianComponents:
             return False
         low, high = SINGLE_RANGE
         scales = (self.cholesky > low) & (self.cholesky < high)
-        return bool(scales.all() and (np.abs(self.origins[0]) < high).all())
+        return bool(scales.all() and (np.abs(self.centred_at[0]) < high).all())
 
     @cached_property
     def for_missing(self) -> tuple[Array, ...]:
@@ -111,7 +111,7 @@ class GaussianComponents:
         """The same in float32, where that is exact enough for rows in float32."""
         if not self.single_precision:
             return None
-        origin = self.origins[0].astype(np.float32)
+        origin = self.centred_at[0].astype(np.float32)
         means = (self.means - origin).astype(np.float32)
         return origin, _in_fours(means), _in_fours(self.cholesky.astype(np.float32))
 
@@ -162,17 +162,17 @@ def component_rows(
 
 
 def moments_by_component(
-    X: Array, responsibilities: Responsibilities, origins: Array
+    X: Array, responsibilities: Responsibilities, centred_at: Array
 ) -> Iterator[tuple[int, Array, Array]]:
     """Yield component and first (d,) and second (d, d) moments about its origin, by tiles."""
-    K, d = origins.shape
+    K, d = centred_at.shape
     n_rows = min(max(TILE_ROWS, TILE_GAPS // d), len(X))
     gaps, weighted = np.empty((n_rows, d)), np.empty((n_rows, d))
     for tile in tiles(len(X), n_rows):
         rows_of_tile = X[tile]
         for k, rows, resp in component_rows(responsibilities, K, tile):
             n = len(resp)
-            np.subtract(rows_of_tile[rows], origins[k], out=gaps[:n])
+            np.subtract(rows_of_tile[rows], centred_at[k], out=gaps[:n])
             np.multiply(gaps[:n], resp[:, None], out=weighted[:n])
             yield k, np.dot(resp, gaps[:n]), np.dot(weighted[:n].T, gaps[:n])
 
@@ -190,7 +190,7 @@ def full_scores(X: Array, components: GaussianComponents) -> Array:
 def full_moments(
     X: Array, responsibilities: Responsibilities, components: GaussianComponents
 ) -> tuple[Array, Array]:
-    """Return first (K, d) and second (K, d, d) moments about the origins.
+    """Return centred first (K, d) and second (K, d, d) moments.
 
     Products of pairs are made once for all components; where most responsibilities are
     zero, or the means are far apart, each component takes its own rows.
@@ -202,10 +202,10 @@ def full_moments(
         and responsibilities.denser_than(MIN_DENSITY)
     ):
         size = K, d + d * (d + 1) // 2
-        both = feature_sums(gap_products, X, components.origins[0], responsibilities, size)
+        both = feature_sums(gap_products, X, components.centred_at[0], responsibilities, size)
         return both[:, :d], both[:, d:].take(_index_of_pairs(d), axis=1)
     first, second = np.zeros((K, d)), np.zeros((K, d, d))
-    for k, first_k, second_k in moments_by_component(X, responsibilities, components.origins):
+    for k, first_k, second_k in moments_by_component(X, responsibilities, components.centred_at):
         first[k] += first_k
         second[k] += second_k
     return first, second
@@ -233,17 +233,17 @@ def tied_scores(X: Array, components: GaussianComponents) -> Array:
 def tied_moments(
     X: Array, responsibilities: Responsibilities, components: GaussianComponents
 ) -> tuple[Array, Array]:
-    """Return first (K, d) moments and the sum (d, d) of the second about the origins."""
+    """Return centred first moments, (K, d), and the sum of the second, (d, d)."""
     K, d = components.means.shape
     if components.common_origin:
-        gaps = X - components.origins[0]
+        gaps = X - components.centred_at[0]
         resp = as_dense(responsibilities, K)
         first = np.dot(resp.T, gaps)
         # Weighted by the roots of the rows' sums of responsibilities: one product does for all K.
         gaps *= np.sqrt(np.dot(resp, np.ones(K)))[:, None]
         return first, np.dot(gaps.T, gaps)
     first, second = np.zeros((K, d)), np.zeros((d, d))
-    for k, first_k, second_k in moments_by_component(X, responsibilities, components.origins):
+    for k, first_k, second_k in moments_by_component(X, responsibilities, components.centred_at):
         first[k] += first_k
         second += second_k
     return first, second
@@ -280,13 +280,13 @@ def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> Ar
 def diagonal_moments(
     X: Array, responsibilities: Responsibilities, components: GaussianComponents
 ) -> tuple[Array, Array]:
-    """Return first and second moments (K, d) about the origins."""
+    """Return centred first and second moments, (K, d)."""
     K, d = components.means.shape
     if components.common_origin:
-        both = feature_sums(gap_squares, X, components.origins[0], responsibilities, (K, 2 * d))
+        both = feature_sums(gap_squares, X, components.centred_at[0], responsibilities, (K, 2 * d))
         return both[:, :d], both[:, d:]
     first, second = np.zeros((K, d)), np.zeros((K, d))
-    difference_moments(X, components.origins, as_dense(responsibilities, K), first, second)
+    difference_moments(X, components.centred_at, as_dense(responsibilities, K), first, second)
     return first, second
 
 
@@ -307,12 +307,12 @@ def squared_distances(X: Array, points: Array, factors: Array) -> Array:
 def spherical_moments(
     X: Array, responsibilities: Responsibilities, components: GaussianComponents
 ) -> tuple[Array, Array]:
-    """Return first moments (K, d) and summed second moments (K,) about the origins."""
+    """Return centred first moments, (K, d), and the second summed over features, (K,)."""
     if not components.common_origin:
         first, second = diagonal_moments(X, responsibilities, components)
         return first, second.sum(axis=1)
     K, d = components.means.shape
-    both = feature_sums(gap_norms, X, components.origins[0], responsibilities, (K, d + 1))
+    both = feature_sums(gap_norms, X, components.centred_at[0], responsibilities, (K, d + 1))
     return both[:, :d], both[:, d]
 
 

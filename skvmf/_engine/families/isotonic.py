@@ -48,8 +48,8 @@ def insert(values: Array, non_empty: Array, k: int, value: float, clearance: flo
     floor = max(values[:k][non_empty[:k]], default=-np.inf) + clearance
     ceiling = min(values[k + 1 :][non_empty[k + 1 :]], default=np.inf) - clearance
     if floor > ceiling:
+        # The neighbours are too near each other: it goes between them, and they step back.
         floor = ceiling = (floor + ceiling) / 2
-    # Where neighbours are too near for the value and two gaps, it goes between, and they step back.
     moved = values.copy()
     moved[k] = np.clip(value, floor, ceiling)
     in_order = non_empty.copy()

@@ -87,7 +87,7 @@ class ObservedRows:
         return self._as_given(scores), 0.5 * (_LOG_2PI * self._n_missing[:, None] - log_dets)
 
     def moments(self, weights: Array, shares: Array) -> tuple[Array, Array]:
-        """Return moments about the origins by `weights` (n, K), covariances by responsibilities."""
+        """Return centred moments by `weights` (n, K), conditional covariances by `shares`."""
         kind = self._kind
         components = self._components
         K, d = components.means.shape
@@ -108,7 +108,7 @@ class ObservedRows:
             second = second.sum(axis=1)
         # So far they are about the means: about these, conditional covariances just add.
         counts = np.dot(np.ones(len(weights)), weights)
-        shifts = components.origins - components.means
+        shifts = components.centred_at - components.means
         return first - counts[:, None] * shifts, kind.moved(counts, first, second, shifts)
 
     def conditional_means(self, resp: Array) -> Array:
@@ -166,7 +166,7 @@ class ObservedRows:
         observed_first, observed_second = full_moments(X, DenseResponsibilities(weights), marginal)
         ones = np.ones(len(weights))
         counts = np.dot(ones, weights)
-        shifts = marginal.means - marginal.origins
+        shifts = marginal.means - marginal.centred_at
         observed_second = FULL.moved(counts, observed_first, observed_second, shifts)
         observed_first = observed_first - counts[:, None] * shifts
         first += (pattern.extension @ observed_first[:, :, None])[:, :, 0]

@@ -17,7 +17,7 @@ from .gaussian_products import GaussianComponents
 from .isotonic import keep_order, project
 from .ordered_scales import ScaleOrder
 from .params import Params
-from .statistics import Statistics, chosen_statistics
+from .statistics import Statistics, select_statistics
 
 
 @dataclass(frozen=True)
@@ -96,5 +96,5 @@ class Ordering(Constraint):
         covariances = self.covariance_type.select(components.covariances, order)
         params = params.reordered(order, family.components(components.means[order], covariances))
         if stats is not None:
-            stats = chosen_statistics(family, stats, order)
+            stats = select_statistics(family, stats, order)
         return params, stats

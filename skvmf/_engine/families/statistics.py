@@ -15,8 +15,8 @@ class Statistics:
     """Sums over blocks of rows that an M-step needs.
 
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
-    `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
-    or about zero. `worst_values` and `worst_rows` (m,) are values and numbers of the least likely
+    `counts` (K,) and the tuple `moments` are the family's, `centred_at` points (K, d)
+    or at zero. `worst_values` and `worst_rows` (m,) are values and numbers of the least likely
     rows, first on ties: one, or as many as may be empty. First moments once added go to `buffers`.
     Sums that are added have weights in the same `unit` (`RowSource.weight_unit`).
 
@@ -27,7 +27,7 @@ class Statistics:
     total: float
     counts: Array
     moments: tuple[Array, ...]
-    origins: Array | None
+    centred_at: Array | None
     worst_values: Array = field(default_factory=partial(np.empty, 0))
     worst_rows: Array = field(default_factory=partial(np.empty, 0, np.int64))
     buffers: BufferPool | None = None
@@ -79,7 +79,7 @@ class Statistics:
         return replace(self, counts=self.counts[:n_components])
 
 
-def chosen_statistics(family: Any, stats: Statistics, numbers: Array) -> Statistics:
+def select_statistics(family: Any, stats: Statistics, numbers: Array) -> Statistics:
     """Return the statistics of some components, by their numbers; -1 is one without rows."""
     K = stats.moments[0].shape[family.component_axes[0]]
     has_rows = numbers >= 0
@@ -95,5 +95,5 @@ def chosen_statistics(family: Any, stats: Statistics, numbers: Array) -> Statist
         stats,
         counts=np.append(choose(stats.counts[:K], 0), stats.counts[K:]),
         moments=tuple(map(choose, stats.moments, family.component_axes)),
-        origins=None if stats.origins is None else stats.origins[numbers],
+        centred_at=None if stats.centred_at is None else stats.centred_at[numbers],
     )

@@ -121,11 +121,11 @@ class StudentT(Elliptical[StudentTComponents]):
     def component_axes(self) -> tuple[int | None, ...]:
         return *super().component_axes, 0, 0, 0
 
-    def chosen(self, components: StudentTComponents, numbers: Array) -> StudentTComponents:
-        shapes = self.gaussian.chosen(components, numbers)
+    def select(self, components: StudentTComponents, numbers: Array) -> StudentTComponents:
+        shapes = self.gaussian.select(components, numbers)
         return self._with_dof(shapes, components.degrees_of_freedom[numbers])
 
-    def reshaped(self, components: StudentTComponents, shapes: Array) -> StudentTComponents:
+    def with_shapes(self, components: StudentTComponents, shapes: Array) -> StudentTComponents:
         return self.components(components.means, shapes, components.degrees_of_freedom)
 
     def scores(self, block: DenseBlock, components: StudentTComponents) -> Scores:
@@ -170,11 +170,11 @@ class StudentT(Elliptical[StudentTComponents]):
                 n_missing[:, n - 1] = resp[n_missing_of_rows == n].sum(axis=0)
         return *moments, sums, sums_of_logs, n_missing
 
-    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
+    def shift_moments(self, stats: Statistics, centred_at: Array | None) -> Statistics:
         moments = StudentTMoments(*stats.moments)
-        first, second = self.gaussian.recenter(_of_weighted_rows(stats), origins).moments
+        first, second = self.gaussian.shift_moments(_of_weighted_rows(stats), centred_at).moments
         moments = moments._replace(first=first, second=second)
-        return replace(stats, moments=tuple(moments), origins=origins)
+        return replace(stats, moments=tuple(moments), centred_at=centred_at)
 
     def maximize(
         self, stats: Statistics, components: StudentTComponents
@@ -212,14 +212,14 @@ class StudentT(Elliptical[StudentTComponents]):
         shape = self.gaussian.initial(_of_weighted_rows(stats), components, centres)
         return self._with_dof(shape, self.degrees_of_freedom)
 
-    def kept(
+    def inherit(
         self, first: StudentTComponents, old: StudentTComponents, numbers: Array, merged: Array
     ) -> StudentTComponents:
         """Lower large degrees of freedom of merged components: EM hardly leaves them."""
         dof = old.degrees_of_freedom[numbers]
         if self.estimated:
             dof = np.where(merged, np.minimum(dof, MAX_MERGED_DOF), dof)
-        return self._with_dof(self.gaussian.kept(first, old, numbers, merged), dof)
+        return self._with_dof(self.gaussian.inherit(first, old, numbers, merged), dof)
 
     def proposal(self) -> Proposal:
         """Start with Gaussians, with a background and without one.

@@ -55,7 +55,7 @@ class DirectionalComponents:
     resultant length r and 1 - r; log p = kappa m.x + `log_normalizers` = `peaks` -
     kappa (1 - m.x), where the peaks lose nothing to a large kappa. Float32 rows are scored
     in float64 where `in_float64`. For components that are `concentrated` (K, boolean), 1 - m.x is
-    |x - m|^2 / 2; `origins` (K, d) are their directions, with nan for other components, or None
+    |x - m|^2 / 2; `centred_at` (K, d) are their directions, with nan for other components, or None
     if there are none.
     """
 
@@ -67,7 +67,7 @@ class DirectionalComponents:
     peaks: Array
     in_float64: bool
     concentrated: Array
-    origins: Array | None
+    centred_at: Array | None
 
     def __len__(self) -> int:
         return len(self.concentrations)
@@ -87,7 +87,7 @@ def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     natural = block.buffers.cached(
         f"natural {dtype.char}", components, lambda: (directions * kappa).astype(dtype)
     )
-    product = block.products(len(kappa), dtype)
+    product = block.empty_scores(len(kappa), dtype)
     tall_dot(block.X.astype(dtype, copy=False), natural, product)
     return product
 
@@ -130,7 +130,7 @@ def complement_sums(
 def sparse_dot(block: SparseBlock, matrix: Array) -> Array:
     """Return the products of sparse rows with a matrix (d, K), in its dtype."""
     matrix = np.ascontiguousarray(matrix)
-    product = block.products(matrix.shape[1], matrix.dtype)
+    product = block.empty_scores(matrix.shape[1], matrix.dtype)
     row_kernels.csr_dot(block.indptr, block.indices, block.data, matrix, product)
     return product
 
@@ -330,9 +330,9 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             deficit = kappa * complements + psi
         log_area = vmf.log_sphere_area(self.dim)
         concentrated = kappa > HIGH_CONCENTRATION
-        origins = None
+        centred_at = None
         if concentrated.any():
-            origins = np.where(concentrated[:, None], directions.T, np.nan)
+            centred_at = np.where(concentrated[:, None], directions.T, np.nan)
         max_in_float32 = min(
             MAX_FLOAT32_CONCENTRATION, MAX_FLOAT32_CONCENTRATION_PER_DIM * (self.dim - 1)
         )
@@ -345,7 +345,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             deficit - log_area,
             in_float64=bool(kappa.max() > max_in_float32),
             concentrated=concentrated,
-            origins=origins,
+            centred_at=centred_at,
         )
 
     @cached_property
@@ -360,7 +360,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         half = np.full(len(centres), 0.5)
         return self.components(centres.T, half, half)
 
-    def chosen(self, components: DirectionalComponents, numbers: Array) -> DirectionalComponents:
+    def select(self, components: DirectionalComponents, numbers: Array) -> DirectionalComponents:
         return self.components(
             np.take(components.directions, numbers, axis=1),
             components.lengths[numbers],
@@ -368,7 +368,9 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             components.concentrations[numbers] if self.fixed_concentrations else None,
         )
 
-    def reshaped(self, components: DirectionalComponents, shapes: Array) -> DirectionalComponents:
+    def with_shapes(
+        self, components: DirectionalComponents, shapes: Array
+    ) -> DirectionalComponents:
         return self.from_natural(components.directions.T, shapes)
 
     def centres(self, components: DirectionalComponents) -> Array:
@@ -387,7 +389,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         complements = vmf.mean_resultant_length(concentrations, self.dim, complement=True)
         return self.components(units.T, lengths, complements, concentrations)
 
-    def kept(
+    def inherit(
         self,
         first: DirectionalComponents,
         old: DirectionalComponents,
@@ -399,9 +401,9 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             first = self.components(directions, first.lengths, first.complements)
         if not self.fixed_concentrations:
             return first
-        return self.reshaped(first, old.concentrations[numbers])
+        return self.with_shapes(first, old.concentrations[numbers])
 
-    def widened(
+    def in_all_columns(
         self,
         components: DirectionalComponents,
         stats: Statistics | None,
@@ -416,15 +418,15 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return result
 
         directions = in_all(components.directions)
-        origins = components.origins
-        if origins is not None:
-            origins = np.where(components.concentrated[:, None], directions.T, np.nan)
+        centred_at = components.centred_at
+        if centred_at is not None:
+            centred_at = np.where(components.concentrated[:, None], directions.T, np.nan)
         if stats is not None:
             sums, deficits = stats.moments
-            if stats.origins is not None:
-                stats = replace(stats, origins=origins)
+            if stats.centred_at is not None:
+                stats = replace(stats, centred_at=centred_at)
             stats = replace(stats, moments=(in_all(sums), deficits))
-        return replace(components, directions=directions, origins=origins), stats
+        return replace(components, directions=directions, centred_at=centred_at), stats
 
     def continued_by(self, new: AnyFamily) -> "VonMisesFisher":
         assert isinstance(new, VonMisesFisher)
@@ -488,19 +490,19 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             deficits[components.concentrated] = complement_sums(block, responsibilities, components)
         return sums, deficits
 
-    def origins(self, components: DirectionalComponents) -> Array | None:
-        return components.origins
+    def centred_at(self, components: DirectionalComponents) -> Array | None:
+        return components.centred_at
 
-    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
+    def shift_moments(self, stats: Statistics, centred_at: Array | None) -> Statistics:
         """Return the statistics with sums of 1 - m.x about other directions (K, d)."""
         sums, deficits = stats.moments
-        if origins is None:
-            return replace(stats, moments=(sums, np.zeros_like(deficits)), origins=None)
-        shifted = stats.counts - np.einsum("dk,kd->k", sums, origins)
-        if stats.origins is not None:  # then the difference of two directions does not cancel
-            by_difference = deficits + np.einsum("dk,kd->k", sums, stats.origins - origins)
+        if centred_at is None:
+            return replace(stats, moments=(sums, np.zeros_like(deficits)), centred_at=None)
+        shifted = stats.counts - np.einsum("dk,kd->k", sums, centred_at)
+        if stats.centred_at is not None:  # then the difference of two directions does not cancel
+            by_difference = deficits + np.einsum("dk,kd->k", sums, stats.centred_at - centred_at)
             shifted = np.where(np.isnan(by_difference), shifted, by_difference)
-        return replace(stats, moments=(sums, np.nan_to_num(shifted)), origins=origins)
+        return replace(stats, moments=(sums, np.nan_to_num(shifted)), centred_at=centred_at)
 
     def maximize(
         self, stats: Statistics, components: DirectionalComponents
@@ -517,9 +519,9 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         if self.fixed_concentrations:
             return self._moved(components, directions), np.zeros_like(has_rows)
         complements = 1 - lengths
-        if stats.origins is not None:
+        if stats.centred_at is not None:
             # The complements of these are known by chords, to more digits than by 1 - r.
-            concentrated = ~np.isnan(stats.origins[:, 0]) & has_rows
+            concentrated = ~np.isnan(stats.centred_at[:, 0]) & has_rows
             mean_deficits = deficits[concentrated] / counts[concentrated]
             if self.fixed_means:
                 lengths[concentrated] = 1 - mean_deficits
@@ -527,7 +529,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             else:
                 means = directions[:, concentrated] * lengths[concentrated]
                 lengths[concentrated], complements[concentrated] = concentrated_lengths(
-                    means, mean_deficits, stats.origins[concentrated].T
+                    means, mean_deficits, stats.centred_at[concentrated].T
                 )
         if self.tied:
             # One concentration is the best where its mean resultant length is the rows' mean.
@@ -672,7 +674,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     def peaks(self, components: DirectionalComponents) -> Array:
         return components.concentrations + components.log_normalizers
 
-    def fit_parts(self, cost: DirectionMergeCost, clusters: Array) -> DirectionalComponents:
+    def fit_clusters(self, cost: DirectionMergeCost, clusters: Array) -> DirectionalComponents:
         """Return components in the directions of sums, with the pooled resultant length."""
         sums = cost.sums[clusters]
         norms = np.linalg.norm(sums, axis=1)

@@ -76,12 +76,12 @@ class _Block:
     buffers: BufferPool
     target: Array | None
 
-    def products(self, n_components: int, dtype: npt.DTypeLike) -> Array:
+    def empty_scores(self, n_components: int, dtype: npt.DTypeLike) -> Array:
         """Return an array (n, K) to be filled: the target if it fits, which saves a copy."""
         shape = len(self.weights), n_components
         if self.target is not None and self.target.shape == shape and self.target.dtype == dtype:
             return self.target
-        return self.buffers.acquire("products", shape, dtype)
+        return self.buffers.acquire("scores", shape, dtype)
 
     @property
     def factors(self) -> Array:

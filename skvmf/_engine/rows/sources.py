@@ -1,6 +1,6 @@
 """Rows as fixed, weighted blocks of dense or CSR data, and sums over them.
 
-Rows are read block by block, and there they are scaled to unit length or widened: the data is not
+Rows are read block by block, and there they are scaled to unit length or converted: the data is not
 copied. A first pass finds all that has to be known before; where each block is read once, as
 predictions do, a block is measured just before.
 """

@@ -37,7 +37,7 @@ def _extended(fitted: Point, mixture: Mixture, centres: Array) -> Point:
     n_old = fitted.n_components
     K = n_old + len(centres)
     numbers = np.where(np.arange(K) < n_old, np.arange(K), 0)
-    components = fitted.family.chosen(fitted.components, numbers)
+    components = fitted.family.select(fitted.components, numbers)
     for k, centre in enumerate(centres, n_old):
         components = fitted.family.reseed(components, k, centre)
     weights = mixture.background.weights_after(fitted.params)

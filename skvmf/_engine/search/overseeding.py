@@ -177,7 +177,7 @@ class Overseeding:
         equal = self.point(np.ones(len(points)), self.family.at_points(points), 0.0)
         stats = self._sums(equal, self.sample.label(equal).labels)
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
-        clusters = self.family.fit_parts(cost, np.arange(len(cost.counts)))
+        clusters = self.family.fit_clusters(cost, np.arange(len(cost.counts)))
         return clusters if self.many else self.family.at_points(points, clusters)
 
     def _further_round(self, point: FreePoint, rng: np.random.Generator) -> FreePoint | None:
@@ -277,7 +277,7 @@ class Overseeding:
         others = OtherRows(max(float(stats.total - cost.counts.sum()), 0.0), self.background)
         left, _ = merge_greedily(cost, min(self.n_components, len(cost.counts)), others)
         background_weight = max(others.count / stats.total, point.params.background_weight)
-        counts, components = self._filled(cost.counts[left], self.family.fit_parts(cost, left))
+        counts, components = self._filled(cost.counts[left], self.family.fit_clusters(cost, left))
         return self.point(counts, components, background_weight)
 
     def _filled(self, counts: Array, components: Components) -> tuple[Array, Components]:
@@ -331,7 +331,7 @@ class _SeedPoint(FreePoint):
         large = n_old + search.more_than_a_row(stats.counts[n_old:], n_missing)
         if len(large) > 0:
             cost = self.family.merge_cost(stats, self.components, large)
-            seeds = self.family.fit_parts(cost, np.arange(len(large)))
+            seeds = self.family.fit_clusters(cost, np.arange(len(large)))
             after = search.with_seeds(old, seeds, cost.counts, background_weight)
         elif old is None:  # the background has every row
             return self

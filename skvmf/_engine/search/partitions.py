@@ -27,13 +27,13 @@ def partition_statistics(
 ) -> tuple[Statistics, C]:
     """Sum the moments of a partition about components at `centres` (K, d); return these, too."""
     components = family.from_centres(centres)
-    origins = family.origins(components)
+    centred_at = family.centred_at(components)
 
     def expect(block: Block) -> Statistics:
         responsibilities, counts = assign(block)
         moments = family.moments(block, responsibilities, components)
         total = float(block.weights.sum())
-        return Statistics(0.0, total, counts, moments, origins)
+        return Statistics(0.0, total, counts, moments, centred_at)
 
     return rows.map_reduce(expect), components
 

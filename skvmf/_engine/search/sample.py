@@ -158,12 +158,12 @@ class FoundStart:
     def rescored(self, mixture: Mixture, sample: Sample, n_steps: int) -> "FoundStart":
         """Return the start with the bound that a mixture's components reach from it on a sample."""
         family, background = mixture.family, mixture.background
-        stats, origins = self.partition(family, sample.rows)
+        stats, centred_at = self.partition(family, sample.rows)
         weights = stats.counts / stats.counts.sum()
         of_background = self.point.params.background_weight
         if len(background) > 0:
             of_background = max(of_background, FIRST_WEIGHT)
         weights = background.add_weight(weights, of_background)
-        first = FreePoint.of(family, weights, family.initial(stats, origins), background)
+        first = FreePoint.of(family, weights, family.initial(stats, centred_at), background)
         after, bound = sample.em(first, n_steps)
         return replace(self, bound=bound, after=after)

@@ -111,10 +111,10 @@ class SplitAndMerge:
 
     def with_covariances(self, simple: Point) -> FreePoint:
         """Return components with the moments of the rows of simple ones, of another family."""
-        stats, origins = partition_statistics(
+        stats, centred_at = partition_statistics(
             self.family, self.sample.rows, simple.centres, assignment(simple)
         )
-        components, _ = self.family.maximize(stats, origins)
+        components, _ = self.family.maximize(stats, centred_at)
         return self.point(stats.counts / stats.counts.sum(), components)
 
     def _merge(self, point: FreePoint) -> tuple[FreePoint, float]:
@@ -170,8 +170,10 @@ class SplitAndMerge:
         untouched = unpaired[pairs].all(axis=1)
         numbers = map(tuple, new_numbers[pairs[untouched]].tolist())
         known = dict(zip(numbers, costs[untouched], strict=True))
-        stats, origins = self.family.merge_statistics(expectation.stats, point.components, merged)
-        components, _ = self.family.maximize(stats, origins)
+        stats, centred_at = self.family.merge_statistics(
+            expectation.stats, point.components, merged
+        )
+        components, _ = self.family.maximize(stats, centred_at)
         return self.point(stats.counts / stats.counts.sum(), components), known
 
     def _neighbours(self, point: FreePoint) -> Array:
@@ -218,8 +220,8 @@ def _expect(point: FreePoint, block: DenseBlock) -> _Expectation:
     assigned = point.assign(block)
     counts, weights = assigned.counts, block.weights
     moments = point.family.moments(block, assigned.responsibilities, point.components)
-    origins = point.family.origins(point.components)
-    stats = Statistics(0.0, weights.sum(), counts, moments, origins)
+    centred_at = point.family.centred_at(point.components)
+    stats = Statistics(0.0, weights.sum(), counts, moments, centred_at)
     resp = as_dense(assigned.responsibilities, len(counts))
     resp = resp / np.where(weights > 0, weights, 1.0)[:, None]
     large = sparse.csr_array(np.where(resp > MIN_COUNTED_RESPONSIBILITY, resp, 0.0))
