@@ -356,8 +356,10 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
                 self.feature_names_in_ = first.feature_names_in_
             if self.refit:
                 refined = first._skvmf_with_fit(best.fitted)
-                # From the parameters of the path on. The file of a checkpoint is the first fit's.
-                refined.set_params(warm_start=True, checkpoint=None)
+                # By attributes: a contributor's mixture need not have all parameters of ours.
+                refined.warm_start = True
+                # The file is the first fit's.
+                refined.checkpoint = None
                 refined.fit(X, sample_weight=sample_weight)
                 refined.warm_start = first.warm_start
                 self.best_estimator_ = refined

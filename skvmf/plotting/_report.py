@@ -84,11 +84,13 @@ def cluster_report(
     if texts is not None:
         texts = list(texts)
     summary = component_summary(mixture, X, texts=texts, n_features=8, n_rows=5)
-    affinities = _affinities(mixture, summary.labels)
+    # The report counts clusters from 0, the largest first, without pruned components.
+    cluster_of = {k: i for i, k in enumerate(summary.labels.tolist())}
+    affinities = _affinities(mixture, cluster_of)
     radii = np.sqrt(summary.weights / summary.weights.sum())
     positions = map_positions(affinities, radii)
     if isinstance(path_or_mixture, ComponentPath):
-        merges = _merges_of_path(path_or_mixture, summary.labels)
+        merges = _merges_of_path(path_or_mixture, cluster_of)
     else:
         merges = _merges_by_overlap(affinities)
     unlikely = np.argsort(mixture.score_samples(X), kind="stable")[:_N_OUTLIERS].tolist()
@@ -101,9 +103,9 @@ def cluster_report(
         data = {
             "n_rows": num_samples(X),
             "n_outliers": summary.n_outliers,
-            "clusters": _clusters(summary, positions, radii, row),
+            "clusters": _clusters(summary, cluster_of, positions, radii, row),
             "merges": merges,
-            "points": _points(mixture, X, summary.labels, positions, radii, n_points, row),
+            "points": _points(mixture, X, cluster_of, positions, radii, n_points, row),
             "outliers": [row(i) for i in unlikely],
         }
         # No text may end the script that holds it.
@@ -124,36 +126,29 @@ def _row(texts: Sequence[str] | None, length: int, i: int) -> tuple[int, str]:
     return i, " ".join(texts[i][: 10 * length].split())[:length]
 
 
-def _cluster_of_label(labels: Array, n_components: int) -> Array:
-    """Return the place of each component in the report: -1 for those without, and for outliers."""
-    # The last is that of the label -1.
-    cluster_of_label = np.full(n_components + 1, -1)
-    cluster_of_label[labels] = np.arange(len(labels))
-    return cluster_of_label
-
-
-def _affinities(mixture: Any, labels: Array) -> Array:
+def _affinities(mixture: Any, cluster_of: dict[int, int]) -> Array:
     """Return the logarithms of the overlaps of all clusters with each other (K, K)."""
+    labels = np.array(list(cluster_of))
     near, logs = log_affinities(read_mixture(mixture), labels, labels)
+    clusters = np.array([[cluster_of[k] for k in others] for others in near.tolist()])
     # Of many components, only the nearest are known; others are as good as apart.
     affinities = np.full((len(labels), len(labels)), -1e6)
-    indices = _cluster_of_label(labels, mixture.n_components)[near]
-    np.put_along_axis(affinities, indices, logs, axis=1)
+    np.put_along_axis(affinities, clusters, logs, axis=1)
     # A component need not be among the nearest of one that is among its own nearest.
     return np.maximum(affinities, affinities.T)
 
 
 def _clusters(
-    summary: ComponentSummary, positions: Array, radii: Array, row: Row
+    summary: ComponentSummary, cluster_of: dict[int, int], positions: Array, radii: Array, row: Row
 ) -> list[dict[str, Any]]:
+    """Return what the report shows of each cluster."""
     names = summary.names()
     words = summary.features if summary.words is None else summary.words
     assert summary.sizes is not None
     assert summary.typical is not None
     assert summary.doubtful is not None
-    cluster_of_label = _cluster_of_label(summary.labels, summary.n_components)
     clusters = []
-    for i, k in enumerate(summary.labels.tolist()):
+    for k, i in cluster_of.items():
         cosine = None
         if summary.cosines is not None and not np.isnan(summary.cosines[i]):
             cosine = round(float(summary.cosines[i]), 4)
@@ -164,7 +159,7 @@ def _clusters(
             "size": int(summary.sizes[i]),
             "weight": float(summary.weights[i]),
             "cosine": cosine,
-            "nearest": int(cluster_of_label[summary.nearest[i]]),
+            "nearest": cluster_of.get(int(summary.nearest[i]), -1),
             "overlap": round(float(summary.overlaps[i]), 4),
             "words": [] if words is None else words[i],
             "typical": [row(n) for n in summary.typical[i].tolist()],
@@ -178,20 +173,25 @@ def _clusters(
 
 
 def _points(
-    mixture: Any, X: Any, labels: Array, positions: Array, radii: Array, n_points: int, row: Row
+    mixture: Any,
+    X: Any,
+    cluster_of: dict[int, int],
+    positions: Array,
+    radii: Array,
+    n_points: int,
+    row: Row,
 ) -> dict[str, list[Any]]:
     """Return rows for the map: so many, if there are, and the same each time."""
     n_rows = num_samples(X)
     rng = np.random.default_rng(0)
     indices = np.sort(rng.choice(n_rows, min(n_points, n_rows), replace=False))
     rows = safe_indexing(X, indices)
-    resp = mixture.predict_proba(rows)[:, labels]
+    resp = mixture.predict_proba(rows)[:, list(cluster_of)]
     xy = row_positions(resp, positions, radii).round(3)
-    clusters = _cluster_of_label(labels, mixture.n_components)[mixture.predict(rows)]
     return {
         "x": xy[:, 0].tolist(),
         "y": xy[:, 1].tolist(),
-        "k": clusters.tolist(),
+        "k": [cluster_of.get(label, -1) for label in mixture.predict(rows).tolist()],
         "row": indices.tolist(),
         "text": [row(i)[1] for i in indices.tolist()],
     }
@@ -209,16 +209,17 @@ def _merges_by_overlap(affinities: Array) -> list[list[int]]:
     return hierarchy.linkage(condensed, "average")[:, :2].astype(int).tolist()
 
 
-def _merges_of_path(path: ComponentPath, labels: Array) -> list[list[int]]:
+def _merges_of_path(path: ComponentPath, cluster_of: dict[int, int]) -> list[list[int]]:
     """Return the pairs of nodes that a path's tree joins above its best components."""
-    node_of_report = {int(path.best_nodes_[k]): i for i, k in enumerate(labels)}
+    # The nodes of the report's tree by those of the path's.
+    number = {int(path.best_nodes_[k]): i for k, i in cluster_of.items()}
     merges: list[list[int]] = []
     for node, pair in enumerate(path.linkage_[:, :2].astype(int), len(path.linkage_) + 1):
-        children = [node_of_report[each] for each in pair.tolist() if each in node_of_report]
+        children = [number[each] for each in pair.tolist() if each in number]
         if len(children) == 2:
-            node_of_report[node] = len(labels) + len(merges)
+            number[node] = len(cluster_of) + len(merges)
             merges.append(children)
         elif children:
-            # The other child is a component without weight, which is not in the report.
-            node_of_report[node] = children[0]
+            # The other child is a component without weight, which the report leaves out.
+            number[node] = children[0]
     return merges
