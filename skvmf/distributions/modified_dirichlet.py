@@ -62,7 +62,7 @@ _N_KNOTS = 4000
 # Halvings of an interval of length 2, which leave 2e-15.
 _HALVINGS = 50
 
-# Integrals that are computed at a time, which bounds the memory of their nodes: 80 panels of 16.
+# Integrals that are computed at a time, which bounds the memory of their nodes: 82 panels of 16.
 _BLOCK_SIZE = 4096
 
 # Numbers that are divided by, or whose logarithm is taken, are not smaller.
@@ -252,7 +252,7 @@ def _panels(low: Array, peak: Array, high: Array) -> Array:
 
 def _first_entries(alpha: Array, floors: Array, inner: LogIntegral | None, rng: Generator) -> Array:
     """Draw the first entry of points with given floors: a panel, then a position in it."""
-    # Also where no point is asked for.
+    # One block even where no point is asked for.
     blocks = [np.empty(0)]
     for start in range(0, len(floors), _BLOCK_SIZE):
         edges, half, log_f = _integrand(alpha, floors[start : start + _BLOCK_SIZE], inner)

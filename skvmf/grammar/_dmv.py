@@ -38,16 +38,30 @@ from ._model import (
     as_rules,
     check_rules,
     draw_trees,
-    each,
     empty_counts,
     log,
     log_weight,
+    map_rules,
     with_average_tag,
 )
 from ._sentences import check_tag_set, check_tags, check_trees, flatten, number_tags, tag_array
 
-_SMOOTHING = 0.1  # added to the harmonic counts: no rule starts at zero
-_MIN_DIRICHLET = 1e-290  # divided by the lowest temperature the weights stay finite
+TaggedSentences = Sequence[Sequence[str] | Sequence[int] | Array]
+Trees = Sequence[Sequence[int] | Array]
+
+# Added to every harmonic count, so that no rule starts at zero, where EM would leave it: a tenth of
+# one observation.
+_SMOOTHING = 0.1
+
+# Log-weights of mean-field rules are at least -1 / this; divided by the lowest temperature they are
+# still finite.
+_MIN_DIRICHLET = 1e-290
+
+# Beside larger priors, one observation is lost to rounding.
+_MAX_PRIOR = 1e15
+
+# Times the entropy of a corpus it is still a float.
+_MAX_TEMPERATURE = 1e300
 
 
 def start_rules(
@@ -61,20 +75,21 @@ def start_rules(
     """Return the rules to start from; given ones must make every sentence possible."""
     if isinstance(init, str) and init == "harmonic":
         counts = sentences.harmonic_counts(distance_power)
-        return estimate.start(each(lambda count: count + _SMOOTHING, counts))
+        return estimate.start(map_rules(lambda count: count + _SMOOTHING, counts))
+
     if isinstance(init, str):
-        rng = check_random_state(random_state)
-        given = each(
-            lambda like: rng.dirichlet(np.ones(like.shape[-1]), size=like.shape[:-1]),
-            empty_counts(sentences.n_tags),
-        )
+        probabilities = _random_rules(sentences.n_tags, check_random_state(random_state))
     elif len(init) != 3:
         raise ValueError("init should be 'harmonic', 'random' or (root, stop, choose).")
     else:
-        given = check_rules(*init, n_tags=sentences.n_tags)
-    if isinstance(estimate, MeanField):  # a posterior is made from counts
-        given = DependencyModel(estimate, temperature, as_rules(given)).expect(sentences).counts
-    rules = estimate.start(given)
+        probabilities = check_rules(*init, n_tags=sentences.n_tags)
+
+    counts = probabilities
+    if isinstance(estimate, MeanField):
+        # A posterior is made from counts, and for these the sentences are needed.
+        model = DependencyModel(estimate, temperature, as_rules(probabilities))
+        counts = model.expect(sentences).counts
+    rules = estimate.start(counts)
     impossible = np.flatnonzero(np.isinf(sentences.log_partitions(rules.log_weights)))
     if len(impossible):
         raise ValueError(
@@ -84,11 +99,13 @@ def start_rules(
     return rules
 
 
-_MAX_PRIOR = 1e15  # beside which one observation is lost to rounding
-_MAX_TEMPERATURE = 1e300  # times the entropy of a corpus it is still a float
+def _random_rules(n_tags: int, rng: np.random.RandomState) -> Arrays:
+    """Draw the probabilities of every multinomial uniformly from the simplex."""
 
-TaggedSentences = Sequence[Sequence[str] | Sequence[int] | Array]
-Trees = Sequence[Sequence[int] | Array]
+    def draw(like: Array) -> Array:
+        return rng.dirichlet(np.ones(like.shape[-1]), size=like.shape[:-1])
+
+    return map_rules(draw, empty_counts(n_tags))
 
 
 class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimator):
@@ -280,7 +297,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         model._validate_params()
         tag_set = check_tag_set(tags)
         model._estimate(len(tag_set))
-        log_rules = each(log, check_rules(root, stop, choose, n_tags=len(tag_set)))
+        log_rules = map_rules(log, check_rules(root, stop, choose, n_tags=len(tag_set)))
         model.__dict__.update(_attributes(tag_set, log_rules))
         return model
 
@@ -300,6 +317,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         check_tags(items, offsets)
         tags = tag_array(sorted(set(items))) if self.tags is None else check_tag_set(self.tags)
         sentences = Sentences(number_tags(items, tags), offsets, len(tags))
+        # Before the model: of several errors, that of the data comes first.
         heads = None if y is None else check_trees(y, offsets)
         estimate = self._estimate(len(tags))
         with limited_blas():
@@ -308,13 +326,8 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
                 if heads is None:
                     result = self._fit_em(estimate, sentences, tags, progress)
                 else:
-                    counts = sentences.tree_counts(heads)
-                    rules = estimate.maximize(counts, None)
-                    model = DependencyModel(estimate, self.temperature, rules)
-                    seen = RuleCounts(log_weight(counts, rules), len(sentences), counts)
-                    bound = model.bound(seen)  # of tags and trees together
-                    result = EMResult(model, [bound], n_iter=0, converged=True)
-                self._publish(tags, result)
+                    result = _fit_trees(estimate, self.temperature, sentences, heads)
+                self._set_attributes(tags, result)
         return self
 
     def predict(self, X: TaggedSentences) -> list[Array]:
@@ -387,7 +400,8 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
 
     def _estimate(self, n_tags: int) -> Estimate:
         """Return how counts become rules, or say why they cannot."""
-        concentration, floor = self.weight_concentration_prior, self.weight_floor
+        concentration = self.weight_concentration_prior
+        floor = self.weight_floor
         if self.inference == "mean-field":
             if concentration < _MIN_DIRICHLET:
                 raise ValueError(
@@ -396,10 +410,11 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
                     "Use inference='map'."
                 )
             return MeanField(concentration)
-        largest = max(n_tags, 2)
-        if floor > 1 / largest:
+        # Outcomes are two, stop and continue, or all tags.
+        n_outcomes = max(n_tags, 2)
+        if floor > 1 / n_outcomes:
             raise ValueError(
-                f"weight_floor={floor} is larger than 1 / {largest}: that many probabilities, "
+                f"weight_floor={floor} is larger than 1 / {n_outcomes}: that many probabilities, "
                 "each at least the floor, cannot sum to 1."
             )
         if floor == 0 and concentration < 1:
@@ -412,6 +427,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     def _fit_em(
         self, estimate: Estimate, sentences: Sentences, tags: Array, progress: Progress
     ) -> EMResult[DependencyModel, RuleCounts]:
+        """Return the rules that EM finds without trees."""
         rules = start_rules(
             estimate, self.temperature, sentences, self.init, self.distance_power, self.random_state
         )
@@ -428,14 +444,16 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         finish(result)
         return result
 
-    def _publish(self, tags: Array, result: EMResult[DependencyModel, RuleCounts]) -> None:
+    def _set_attributes(self, tags: Array, result: EMResult[DependencyModel, RuleCounts]) -> None:
         """Warn, and set all attributes in one step, so that an interrupt changes none."""
         if not result.converged and not result.stopped and self.max_iter > 0:
             limits = f"tol={self.tol} within max_iter={self.max_iter} iterations"
             warn(f"The fit did not reach {limits}. Increase max_iter or tol.", ConvergenceWarning)
         attributes: dict[str, Any] = _attributes(tags, result.point.rules.log_prob)
-        attributes |= {"lower_bounds_": result.bounds, "lower_bound_": result.bounds[-1]}
-        attributes |= {"n_iter_": result.n_iter, "converged_": result.converged}
+        attributes["lower_bounds_"] = result.bounds
+        attributes["lower_bound_"] = result.bounds[-1]
+        attributes["n_iter_"] = result.n_iter
+        attributes["converged_"] = result.converged
         self.__dict__.update(attributes)
 
     def __sklearn_tags__(self) -> Tags:
@@ -453,11 +471,23 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         self._check_ready()
         items, offsets = flatten(X)
         check_tags(items, offsets)
-        log_rules, n_tags = self._log_rules, len(self.tags_)
+        n_tags = len(self.tags_)
         if self.unknown_tags == "error":
-            return Sentences(number_tags(items, self.tags_), offsets, n_tags), log_rules
+            numbers = number_tags(items, self.tags_)
+            return Sentences(numbers, offsets, n_tags), self._log_rules
+        # All unknown tags are one, the last.
         numbers = number_tags(items, self.tags_, unknown=n_tags)
-        return Sentences(numbers, offsets, n_tags + 1), with_average_tag(log_rules)
+        return Sentences(numbers, offsets, n_tags + 1), with_average_tag(self._log_rules)
+
+
+def _fit_trees(
+    estimate: Estimate, temperature: float, sentences: Sentences, heads: Array
+) -> EMResult[DependencyModel, RuleCounts]:
+    """Return the rules of given trees, and the bound of tags and trees together."""
+    counts = sentences.tree_counts(heads)
+    model = DependencyModel(estimate, temperature, estimate.maximize(counts, None))
+    stats = RuleCounts(log_weight(counts, model.rules), len(sentences), counts)
+    return EMResult(model, [model.bound(stats)], n_iter=0, converged=True)
 
 
 def _attributes(tags: Array, log_rules: Arrays) -> dict[str, Array]:

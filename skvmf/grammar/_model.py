@@ -23,10 +23,28 @@ from ..distributions._arguments import checked_array
 from ..distributions.modified_dirichlet import modes
 
 Part = TypeVar("Part")
-Arrays = tuple[Array, Array, Array]  # root (T,), stop (T, 2, 2, 2), choose (T, 2, T)
 
-_BLOCK_COST = 100_000  # cubed sentence lengths: about a millisecond of inside-outside
-_MIN_TEMPERATURE = 1e-12  # below, 0: scores divided by less are all rounding
+# Of root (T,), stop (T, 2, 2, 2) and choose (T, 2, T).
+Arrays = tuple[Array, Array, Array]
+
+# Tags, parents, and the (left, right) children of each node, nearest first.
+Tree = tuple[list[int], list[int | None], list[tuple[list[int], list[int]]]]
+
+# Cubed sentence lengths of a block, about a millisecond of inside-outside, beside which the cost of
+# a task is small.
+_BLOCK_COST = 100_000
+
+# What a sentence costs beside its charts, in the same unit.
+_SENTENCE_COST = 100
+
+# Lower temperatures count as 0: scores divided by them are all rounding.
+_MIN_TEMPERATURE = 1e-12
+
+# From here on, log-gamma functions are taken from Stirling's series, which reaches the last digit.
+_MIN_STIRLING = 30
+
+# Trees that are drawn per sentence asked for, before a grammar is said not to end.
+_MAX_DRAWS = 100
 
 
 def empty_counts(n_tags: int) -> Arrays:
@@ -34,7 +52,7 @@ def empty_counts(n_tags: int) -> Arrays:
     return np.zeros(n_tags), np.zeros((n_tags, 2, 2, 2)), np.zeros((n_tags, 2, n_tags))
 
 
-def each(function: Callable[..., Array], *rules: Arrays) -> Arrays:
+def map_rules(function: Callable[..., Array], *rules: Arrays) -> Arrays:
     """Apply a function to root, stop and choose in turn."""
     root, stop, choose = (function(*parts) for parts in zip(*rules, strict=True))
     return root, stop, choose
@@ -53,7 +71,8 @@ class Sentences:
     tags: Array
     offsets: Array
     n_tags: int
-    dtype: ClassVar[Any] = np.dtype(np.float64)  # of the sums over sentences
+    # Of the sums over sentences.
+    dtype: ClassVar[Any] = np.dtype(np.float64)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -65,8 +84,8 @@ class Sentences:
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:
         """Cut into blocks of about equal work, by the lengths alone."""
-        cost = np.diff(self.offsets).astype(np.float64) ** 3 + 100
-        block = (np.cumsum(cost) - cost) // _BLOCK_COST
+        costs = np.diff(self.offsets).astype(np.float64) ** 3 + _SENTENCE_COST
+        block = (np.cumsum(costs) - costs) // _BLOCK_COST
         cuts = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(self)]
         return list(itertools.pairwise(cuts))
 
@@ -88,21 +107,23 @@ class Sentences:
 
     def log_partitions(self, log_weights: Arrays) -> Array:
         """Return the log of the total weight of each sentence's trees."""
-        return self._filled(charts.inside, log_weights, lambda block: np.empty(len(block)))
+
+        def of_block(block: Sentences) -> list[Array]:
+            values = np.empty(len(block))
+            charts.inside(block.tags, block.offsets, log_weights, values)
+            return [values]
+
+        return np.concatenate(self.map_reduce(of_block))
 
     def best_trees(self, log_weights: Arrays) -> Array:
         """Return the heads of each sentence's tree of largest weight, all in one array."""
-        return self._filled(charts.best_trees, log_weights, lambda b: np.empty_like(b.tags))
 
-    def _filled(
-        self, kernel: Callable[..., None], log_weights: Arrays, empty: Callable[[Sentences], Array]
-    ) -> Array:
-        def fill(block: Sentences) -> list[Array]:
-            out = empty(block)
-            kernel(block.tags, block.offsets, log_weights, out)
-            return [out]
+        def of_block(block: Sentences) -> list[Array]:
+            heads = np.empty_like(block.tags)
+            charts.best_trees(block.tags, block.offsets, log_weights, heads)
+            return [heads]
 
-        return np.concatenate(self.map_reduce(fill))
+        return np.concatenate(self.map_reduce(of_block))
 
 
 @dataclass
@@ -116,8 +137,8 @@ class RuleCounts:
     def __iadd__(self, other: RuleCounts) -> RuleCounts:
         self.value += other.value
         self.total += other.total
-        for mine, theirs in zip(self.counts, other.counts, strict=True):
-            mine += theirs
+        for count, added in zip(self.counts, other.counts, strict=True):
+            count += added
         return self
 
 
@@ -132,7 +153,7 @@ class Rules:
 
 def as_rules(probabilities: Arrays) -> Rules:
     """Return given probabilities as rules, without a prior."""
-    log_prob = each(log, probabilities)
+    log_prob = map_rules(log, probabilities)
     return Rules(log_prob, log_prob, 0.0)
 
 
@@ -151,14 +172,14 @@ class MaximumPosterior:
 
     def start(self, counts: Arrays) -> Rules:
         """Return the rules to start from: proportional to the counts, but for the floor."""
-        return self._rules(each(lambda count: modes(count, self.floor), counts))
+        return self._rules(map_rules(lambda count: modes(count, self.floor), counts))
 
     def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
         """Return the posterior mode of every multinomial (Tu, 2016, section 2.1)."""
-        old = each(np.zeros_like, counts) if rules is None else rules.log_prob
-        counts = each(self._lean, counts, old)
+        old = map_rules(np.zeros_like, counts) if rules is None else rules.log_prob
+        counts = map_rules(self._lean, counts, old)
         excess = self.concentration - 1
-        return self._rules(each(lambda count: modes(excess + count, self.floor), counts))
+        return self._rules(map_rules(lambda count: modes(excess + count, self.floor), counts))
 
     def _lean(self, counts: Array, old: Array) -> Array:
         """Lean to the old values if nothing was counted and the mode is not unique."""
@@ -169,11 +190,14 @@ class MaximumPosterior:
         return np.where(uncounted, weight * np.exp(old), counts)
 
     def _rules(self, probabilities: Arrays) -> Rules:
+        """Return probabilities as rules with their log-prior."""
         rules = as_rules(probabilities)
         excess = self.concentration - 1
-        if excess == 0:  # where a probability may be zero
+        # Then probabilities may be zero, and 0 times an infinite logarithm would be nan.
+        if excess == 0:
             return rules
-        return replace(rules, log_prior=excess * sum(float(p.sum()) for p in rules.log_prob))
+        log_prior = excess * sum(float(log_prob.sum()) for log_prob in rules.log_prob)
+        return replace(rules, log_prior=log_prior)
 
 
 @dataclass(frozen=True)
@@ -187,18 +211,21 @@ class MeanField:
 
     def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
         """Return the Dirichlet posteriors: their means, and their weights exp E log theta."""
-        posterior = each(lambda count: self.concentration + count, counts)
-        totals = each(lambda c: c.sum(axis=-1, keepdims=True), posterior)
-        means = each(lambda c, total: np.log(c) - np.log(total), posterior, totals)
-        weights = each(lambda c, total: digamma(c) - digamma(total), posterior, totals)
-        divergence = 0.0  # of the posteriors from the prior, by Kullback and Leibler
+        posterior = map_rules(lambda count: self.concentration + count, counts)
+        totals = map_rules(lambda c: c.sum(axis=-1, keepdims=True), posterior)
+        means = map_rules(lambda c, total: np.log(c) - np.log(total), posterior, totals)
+        weights = map_rules(lambda c, total: digamma(c) - digamma(total), posterior, totals)
+        # The Kullback-Leibler divergence of the posteriors from the prior.
+        divergence = 0.0
         for count in counts:
+            parts = _log_gamma_gap(self.concentration, count)
             whole = _log_gamma_gap(count.shape[-1] * self.concentration, count.sum(axis=-1))
-            divergence += float(_log_gamma_gap(self.concentration, count).sum() - whole.sum())
+            divergence += float(parts.sum() - whole.sum())
         return Rules(means, weights, -divergence)
 
 
-Estimate: TypeAlias = MaximumPosterior | MeanField  # how counts become rules
+# How counts become rules.
+Estimate: TypeAlias = MaximumPosterior | MeanField
 
 
 def _log_gamma_gap(a: float, c: Array) -> Array:
@@ -207,14 +234,15 @@ def _log_gamma_gap(a: float, c: Array) -> Array:
     For large `a` these are Stirling's series, whose large terms are cancelled by hand.
     """
     z = a + c
-    if a < 30:
+    if a < _MIN_STIRLING:
         return c * digamma(z) - (gammaln(z) - gammaln(a))
+    # log z - 1 / (2 z) - digamma(z).
     slope = 1 / (12 * z**2) - 1 / (120 * z**4) + 1 / (252 * z**6) - 1 / (240 * z**8)
-    rest = _stirling_rest(a) - _stirling_rest(z) - c * slope
-    return c - (a - 0.5) * np.log1p(c / a) - c / (2 * z) + rest
+    remainder = _stirling_remainder(a) - _stirling_remainder(z) - c * slope
+    return c - (a - 0.5) * np.log1p(c / a) - c / (2 * z) + remainder
 
 
-def _stirling_rest(z: float | Array) -> Array:
+def _stirling_remainder(z: float | Array) -> Array:
     """Return log gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2 for z >= 30."""
     return np.asarray(1 / (12 * z) - 1 / (360 * z**3) + 1 / (1260 * z**5) - 1 / (1680 * z**7))
 
@@ -236,10 +264,12 @@ class DependencyModel:
         return sentences.map_reduce(self._expect_block)
 
     def _expect_block(self, sentences: Sentences) -> RuleCounts:
+        """Return the counts of one block."""
         hard = self.temperature < _MIN_TEMPERATURE
         temperature = 1.0 if hard else self.temperature
-        weights = each(lambda log_weight: log_weight / temperature, self.rules.log_weights)
-        counts, values = empty_counts(sentences.n_tags), np.empty(len(sentences))
+        weights = map_rules(lambda log_weight: log_weight / temperature, self.rules.log_weights)
+        counts = empty_counts(sentences.n_tags)
+        values = np.empty(len(sentences))
         charts.inside_outside(sentences.tags, sentences.offsets, weights, hard, counts, values)
         return RuleCounts(temperature * float(values.sum()), len(sentences), counts)
 
@@ -256,11 +286,6 @@ class DependencyModel:
         return replace(self, rules=self.estimate.maximize(stats.counts, self.rules))
 
 
-_TRIES = 100  # per sentence asked for, before a grammar is said not to end
-
-Tree = tuple[list[int], list[int | None], list[tuple[list[int], list[int]]]]
-
-
 def check_rules(root: ArrayLike, stop: ArrayLike, choose: ArrayLike, *, n_tags: int) -> Arrays:
     """Return given probabilities as three arrays that sum to one over their last axes."""
     return (
@@ -270,8 +295,9 @@ def check_rules(root: ArrayLike, stop: ArrayLike, choose: ArrayLike, *, n_tags: 
     )
 
 
-def _check_rule(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
-    rule: Array = checked_array(given, name).astype(np.float64)
+def _check_rule(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return one array of probabilities, or raise a ValueError that names it."""
+    rule: Array = checked_array(values, name).astype(np.float64)
     if rule.shape != shape:
         raise ValueError(f"{name} should have the shape {shape}, got {rule.shape}.")
     totals = rule.sum(axis=-1, keepdims=True)
@@ -287,6 +313,7 @@ def with_average_tag(log_rules: Arrays) -> Arrays:
 
 
 def _with_average(log_prob: Array, axis: int) -> Array:
+    """Append the logarithm of the mean probability along an axis."""
     total = logsumexp(log_prob, axis=axis, keepdims=True)
     return np.concatenate([log_prob, total - np.log(log_prob.shape[axis])], axis=axis)
 
@@ -295,21 +322,27 @@ def draw_trees(
     rng: np.random.RandomState, log_rules: Arrays, n_samples: int, max_length: int
 ) -> tuple[list[Array], list[Array]]:
     """Draw sentences of at most `max_length` tags: lists of tag numbers and of heads."""
-    root, stop, choose = each(np.exp, log_rules)
-    rules = np.cumsum(root), stop[..., 0], np.cumsum(choose, axis=-1)
-    sentences, heads = [], []
-    for _ in range(_TRIES * (n_samples + 1)):
-        tree = _draw_tree(rng, *rules, max_length)
+    root, stop, choose = map_rules(np.exp, log_rules)
+    root = np.cumsum(root)
+    stop = stop[..., 0]
+    choose = np.cumsum(choose, axis=-1)
+    sentences: list[Array] = []
+    heads: list[Array] = []
+    max_draws = _MAX_DRAWS * (n_samples + 1)
+    for _ in range(max_draws):
+        tree = _draw_tree(rng, root, stop, choose, max_length)
         if tree is not None:
-            tags, parents, sides = tree
-            order = _reading_order(sides)
-            position = np.argsort(order)
+            tags, parents, children = tree
+            order = _reading_order(children)
+            # Positions from 1, and 0 for what has no parent.
+            position = np.argsort(order) + 1
+            tree_heads = [0 if parent is None else position[parent] for parent in parents]
             sentences.append(np.array(tags)[order])
-            heads.append(np.array([0 if p is None else position[p] + 1 for p in parents])[order])
+            heads.append(np.array(tree_heads)[order])
         if len(sentences) == n_samples:
             return sentences, heads
     raise ValueError(
-        f"Only {len(sentences)} of {_TRIES * (n_samples + 1)} sentences drawn had at most "
+        f"Only {len(sentences)} of {max_draws} sentences drawn had at most "
         f"max_length={max_length} tags: this grammar stops too rarely. Increase max_length."
     )
 
@@ -317,36 +350,44 @@ def draw_trees(
 def _draw_tree(
     rng: np.random.RandomState, root: Array, stop: Array, choose: Array, max_length: int
 ) -> Tree | None:
-    """Draw tags, parents and each node's (left, right) children, nearest first; None if long."""
+    """Draw a tree from the top, or return None if it has more tags than `max_length`.
+
+    `root` (T,) and `choose` (T, 2, T) are cumulative; `stop` (T, 2, 2) is the probability to stop.
+    """
     tags = [_draw(rng, root)]
     parents: list[int | None] = [None]
-    sides: list[tuple[list[int], list[int]]] = []
-    while len(sides) < len(tags):
-        h = len(sides)
-        sides.append(([], []))
-        for direction, children in enumerate(sides[h]):
-            while rng.random_sample() >= stop[tags[h], direction, min(len(children), 1)]:
-                children.append(len(tags))
+    children: list[tuple[list[int], list[int]]] = []
+    while len(children) < len(tags):
+        h = len(children)
+        children.append(([], []))
+        for direction, side in enumerate(children[h]):
+            while rng.random_sample() >= stop[tags[h], direction, min(len(side), 1)]:
+                side.append(len(tags))
                 tags.append(_draw(rng, choose[tags[h], direction]))
                 parents.append(h)
                 if len(tags) > max_length:
                     return None
-    return tags, parents, sides
+    return tags, parents, children
 
 
 def _draw(rng: np.random.RandomState, cumulative: Array) -> int:
+    """Draw a number by cumulative probabilities, whose last may differ from 1 by rounding."""
     return int(np.searchsorted(cumulative, rng.random_sample() * cumulative[-1], side="right"))
 
 
-def _reading_order(sides: list[tuple[list[int], list[int]]]) -> Array:
-    order, waiting = [], [(0, False)]
-    while waiting:
-        node, left_is_done = waiting.pop()
+def _reading_order(children: list[tuple[list[int], list[int]]]) -> Array:
+    """Return the nodes of a tree from left to right."""
+    order = []
+    # A stack, as trees may be deeper than Python's recursion.
+    stack = [(0, False)]
+    while stack:
+        node, left_is_done = stack.pop()
         if left_is_done:
             order.append(node)
             continue
-        left, right = sides[node]  # what is pushed last is read first
-        waiting += [(child, False) for child in reversed(right)]
-        waiting.append((node, True))
-        waiting += [(child, False) for child in left]
+        # What is pushed last is read first.
+        left, right = children[node]
+        stack += [(child, False) for child in reversed(right)]
+        stack.append((node, True))
+        stack += [(child, False) for child in left]
     return np.array(order)

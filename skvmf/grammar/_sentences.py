@@ -11,29 +11,35 @@ from numpy.typing import ArrayLike
 
 from .._typing import Array
 
-Items: TypeAlias = list[Any]  # tags or heads, before it is known of which type they are
+# Tags or heads, before it is known of which type they are.
+Items: TypeAlias = list[Any]
+
+# Unknown tags that an error names.
+_MAX_NAMED = 5
 
 
 def flatten(X: Any, name: str = "X") -> tuple[Items, Array]:
     """Return the items of sequences one after the other, and their offsets; refuse empty ones."""
     try:
-        is_list, n_sentences = not isinstance(X, str | bytes), len(X)
-    except TypeError:  # a number, a generator, a sparse matrix
-        is_list = False
-    if not is_list:
+        n_sentences = len(X)
+    except TypeError:
+        # A number, a generator or a sparse matrix.
+        n_sentences = None
+    if n_sentences is None or isinstance(X, str | bytes):
         raise ValueError(f"{name} should be a list of sentences, got {type(X).__name__}.")
     if n_sentences == 0:
         raise ValueError(f"{name} is empty: at least one sentence is needed.")
     items: Items = []
     lengths = []
     for i, sentence in enumerate(X):
-        words = _items(sentence, f"Sentence {i} of {name}")
-        items += words
-        lengths.append(len(words))
+        sentence_items = _items(sentence, f"Sentence {i} of {name}")
+        items += sentence_items
+        lengths.append(len(sentence_items))
     return items, np.concatenate([[0], np.cumsum(lengths)])
 
 
 def _items(sentence: Any, which: str) -> Items:
+    """Return the items of one sentence as a list, or raise a ValueError that says which it is."""
     if isinstance(sentence, str | bytes):
         raise ValueError(f"{which} is the string {sentence!r}: split it into a list of tags.")
     is_list = hasattr(sentence, "__len__") and not isinstance(sentence, set | frozenset | dict)
@@ -49,16 +55,20 @@ def _items(sentence: Any, which: str) -> Items:
 def check_tags(items: Items, offsets: Array, name: str = "X") -> None:
     """Raise a ValueError unless all tags are strings or all are integers."""
     kinds = {type(item) for item in items}
-    if all(issubclass(kind, str) for kind in kinds) or all(map(_is_integer, kinds)):
+    if all(map(_is_string, kinds)) or all(map(_is_integer, kinds)):
         return
-    strings = isinstance(items[0], str)
-    fine = (lambda kind: issubclass(kind, str)) if strings else _is_integer
-    where = next(i for i, item in enumerate(items) if not fine(type(item)))
-    sentence = int(np.searchsorted(offsets, where, side="right")) - 1
+    # The error names the first tag that is not as the first of all.
+    is_expected = _is_string if isinstance(items[0], str) else _is_integer
+    i = next(i for i, item in enumerate(items) if not is_expected(type(item)))
+    sentence = int(np.searchsorted(offsets, i, side="right")) - 1
     raise ValueError(
         f"Tags should be all strings or all integers: sentence {sentence} of {name} has "
-        f"{items[where]!r}, of type {type(items[where]).__name__}."
+        f"{items[i]!r}, of type {type(items[i]).__name__}."
     )
+
+
+def _is_string(kind: type) -> bool:
+    return issubclass(kind, str)
 
 
 def _is_integer(kind: type) -> bool:
@@ -86,9 +96,11 @@ def number_tags(items: Items, tags: Array, unknown: int | None = None) -> Array:
     number = {tag: i for i, tag in enumerate(tags.tolist())}
     missing = sorted(set(items) - set(number), key=str)
     if missing and unknown is None:
-        shown = ", ".join(map(repr, missing[:5])) + (", ..." if len(missing) > 5 else "")
+        names = list(map(repr, missing[:_MAX_NAMED]))
+        if len(missing) > _MAX_NAMED:
+            names.append("...")
         raise ValueError(
-            f"Unknown tags: {shown}. List every tag in the parameter `tags`, or set "
+            f"Unknown tags: {', '.join(names)}. List every tag in the parameter `tags`, or set "
             "unknown_tags='average' to parse them like the average of the known ones."
         )
     return np.array([number.get(item, unknown) for item in items], dtype=np.int64)
@@ -102,7 +114,7 @@ def flatten_heads(y: Any, name: str = "y") -> tuple[Array, Array]:
     lengths = np.diff(offsets)
     limits = np.repeat(lengths, lengths)
     outside = [not 0 <= item <= limit for item, limit in zip(items, limits.tolist(), strict=True)]
-    _complain(offsets, np.array(outside), name, "a head outside 0 to the number of its tags")
+    _refuse(offsets, np.array(outside), name, "a head outside 0 to the number of its tags")
     return np.array(items, dtype=np.int64), offsets
 
 
@@ -112,18 +124,22 @@ def check_trees(y: Any, offsets: Array) -> Array:
     if len(starts) != len(offsets):
         raise ValueError(f"X has {len(offsets) - 1} sentences, y has {len(starts) - 1}.")
     lengths = np.diff(offsets)
-    for i in np.flatnonzero(np.diff(starts) != lengths)[:1]:
-        n_heads = starts[i + 1] - starts[i]
-        raise ValueError(f"Sentence {i} has {lengths[i]} tags but {n_heads} heads.")
+    n_heads = np.diff(starts)
+    differing = np.flatnonzero(n_heads != lengths)
+    if len(differing):
+        i = differing[0]
+        raise ValueError(f"Sentence {i} has {lengths[i]} tags but {n_heads[i]} heads.")
     roots = np.add.reduceat(heads == 0, offsets[:-1], dtype=np.int64)
-    _complain(offsets, np.repeat(roots > 1, lengths), "y", "more than one root (head 0)")
-    _complain(offsets, in_cycles(heads, offsets), "y", "heads that form a cycle")
+    _refuse(offsets, np.repeat(roots > 1, lengths), "y", "more than one root (head 0)")
+    _refuse(offsets, in_cycles(heads, offsets), "y", "heads that form a cycle")
     return heads
 
 
 def in_cycles(heads: Array, offsets: Array) -> Array:
     """Return which tokens' chains of heads are cycles: double the steps until all have ended."""
-    end, lengths = len(heads), np.diff(offsets)
+    lengths = np.diff(offsets)
+    # The end is one place behind the last token, and its own head.
+    end = len(heads)
     up = np.where(heads == 0, end, np.repeat(offsets[:-1], lengths) + heads - 1)
     up = np.append(up, end)
     for _ in range(int(lengths.max()).bit_length()):
@@ -131,13 +147,15 @@ def in_cycles(heads: Array, offsets: Array) -> Array:
     return up[:-1] != end
 
 
-def _complain(offsets: Array, wrong: Array, name: str, problem: str) -> None:
-    if wrong.any():
-        sentence = int(np.searchsorted(offsets, np.argmax(wrong), side="right")) - 1
-        raise ValueError(
-            f"Sentence {sentence} of {name} has {problem}: heads should be one tree over the "
-            "sentence, with positions from 1 and exactly one 0."
-        )
+def _refuse(offsets: Array, is_wrong: Array, name: str, problem: str) -> None:
+    """Raise a ValueError that names the first sentence with a wrong head, if there is one."""
+    if not is_wrong.any():
+        return
+    sentence = int(np.searchsorted(offsets, np.argmax(is_wrong), side="right")) - 1
+    raise ValueError(
+        f"Sentence {sentence} of {name} has {problem}: heads should be one tree over the "
+        "sentence, with positions from 1 and exactly one 0."
+    )
 
 
 def attachment_score(
@@ -170,13 +188,15 @@ def attachment_score(
     >>> attachment_score([[2, 0, 2]], [[0, 1, 2]], directed=False)
     0.6666666666666666
     """
-    truth, offsets = flatten_heads(y_true, "y_true")
-    guess, others = flatten_heads(y_pred, "y_pred")
-    if not np.array_equal(offsets, others):
+    true_heads, offsets = flatten_heads(y_true, "y_true")
+    heads, predicted_offsets = flatten_heads(y_pred, "y_pred")
+    if not np.array_equal(offsets, predicted_offsets):
         raise ValueError("y_true and y_pred should have the same sentences, token by token.")
-    right = truth == guess
+    correct = true_heads == heads
     if not directed:
-        position = np.arange(len(truth)) - np.repeat(offsets[:-1], np.diff(offsets)) + 1
-        head = np.arange(len(truth)) + guess - position  # where the predicted head is
-        right |= (guess > 0) & (truth[head] == position)
-    return float(right.mean())
+        tokens = np.arange(len(heads))
+        positions = tokens - np.repeat(offsets[:-1], np.diff(offsets)) + 1
+        predicted = tokens + heads - positions
+        # Also if the token is the true head of its predicted head.
+        correct |= (heads > 0) & (true_heads[predicted] == positions)
+    return float(correct.mean())
