@@ -79,6 +79,12 @@ def _is_single(one):
 
 
 @row_kernel
+def _n_lanes(one):
+    """Return how many numbers of the type of this 1 a vector of 64 bytes has."""
+    return 16 if _is_single(one) else 8
+
+
+@row_kernel
 def _exp32(x):
     """exp(x) of a float32 x <= 0, and 0 from LOG_FLOOR_32 down."""
     x = x if x > LOG_FLOOR_32 else LOG_FLOOR_32
@@ -166,7 +172,7 @@ def _exp_rows(z, size, tops, e, lanes):
     A plain sum is not vectorised, for that would change its order. Running sums in `lanes`, one
     vector apart, are: the order is theirs, on every machine.
     """
-    width = 16 if _is_single(z.dtype.type(1.0)) else 8
+    width = _n_lanes(z.dtype.type(1.0))
     for n in range(size):
         row = z[n]
         powers = e[n]
@@ -181,7 +187,7 @@ def _exp_rows(z, size, tops, e, lanes):
 @row_kernel
 def _lane_sum(lane):
     """Return the sum of sixteen or eight lanes."""
-    width = 16 if _is_single(lane.dtype.type(1.0)) else 8
+    width = _n_lanes(lane.dtype.type(1.0))
     a, b, c, d = lane[0], lane[1], lane[2], lane[3]
     for k in range(4, width, 4):
         a += lane[k]
@@ -189,14 +195,6 @@ def _lane_sum(lane):
         c += lane[k + 2]
         d += lane[k + 3]
     return (a + b) + (c + d)
-
-
-@row_kernel
-def _log_total(top, total):
-    """Return top + log(total), which is -inf for a total of zero."""
-    if total > 0:
-        return top + math.log(total)
-    return -np.inf
 
 
 @row_kernel
@@ -228,7 +226,7 @@ def work_space(scores: Array) -> tuple[Array, ...]:
     kind = scores.shape[1], scores.dtype
     if getattr(thread_cache, "softmax_kind", None) != kind:
         K, dtype = kind
-        # Vectors of 64 bytes, the longest of processors: sums are the same on all.
+        # Of vectors of 64 bytes, the longest of processors: sums are the same on all.
         width = 64 // dtype.itemsize
         padded = -(-K // width) * width
         z = np.full((BLOCK, padded), -np.inf, dtype)
@@ -266,7 +264,7 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values, work)
             factor = weights[start + i] / total if total > 0 else 0.0
             factors[0, i] = factor
             factors[1, i] = factor * scales[start + i]
-            values[start + i] = _log_total(tops[i], total)
+            values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
         # Work rows that the last block does not fill count nothing.
         for i in range(size, BLOCK):
             factors[0, i] = 0
@@ -286,7 +284,7 @@ def log_sum_rows(scores, slopes, offsets, values, work):
         _exp_rows(z, size, tops, e, lanes)
         for i in range(size):
             total = _lane_sum(lanes[i, e.shape[1] :])
-            values[start + i] = _log_total(tops[i], total)
+            values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
 
 
 @row_kernel

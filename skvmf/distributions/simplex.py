@@ -8,6 +8,8 @@ fall as a power of the gap in scores, more slowly than those of softmax.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
@@ -230,7 +232,7 @@ def fenchel_young_posterior(
     with np.errstate(divide="ignore"):
         logs = np.log(prior.astype(np.float64))
     eta = logs if alpha == 1 else np.expm1((alpha - 1) * logs) / (alpha - 1)
-    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    dtype = _result_dtype(values)
     offsets = np.where(prior > 0, eta, -np.inf).astype(dtype)
     return entmax(np.subtract(offsets, values / temperature, dtype=dtype), alpha)
 
@@ -314,9 +316,13 @@ def _rows(x: Array, axis: int, name: str) -> tuple[Array, tuple[int, ...]]:
     K = moved.shape[-1]
     if K == 0:
         raise ValueError(f"{name} needs at least one entry along the axis, got shape {x.shape}.")
-    dtype = np.float32 if moved.dtype == np.float32 else np.float64
     rows = moved.reshape(moved.size // K, K)
-    return np.ascontiguousarray(rows, dtype=dtype), moved.shape
+    return np.ascontiguousarray(rows, dtype=_result_dtype(moved)), moved.shape
+
+
+def _result_dtype(x: Array) -> type[np.floating[Any]]:
+    """Return the type of results: single precision if the argument has it, else double."""
+    return np.float32 if x.dtype == np.float32 else np.float64
 
 
 def _check_probabilities(rows: Array, name: str) -> None:

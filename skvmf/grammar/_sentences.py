@@ -87,8 +87,9 @@ def check_tag_set(tags: ArrayLike) -> Array:
 def tag_array(items: Items) -> Array:
     """Return tags as an array, of objects if strings or integers would lose something."""
     array = np.array(items)
-    lossless = array.dtype.kind in "iuU" and array.tolist() == items
-    return array if lossless else np.array(items, dtype=object)
+    if array.dtype.kind in "iuU" and array.tolist() == items:
+        return array
+    return np.array(items, dtype=object)
 
 
 def number_tags(items: Items, tags: Array, unknown: int | None = None) -> Array:

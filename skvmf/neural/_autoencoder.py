@@ -35,10 +35,22 @@ from .._typing import Array, Attributes, Matrix, MatrixLike, ParameterConstraint
 from ..distributions._arguments import check_count
 from ._beta_gaussian import BetaGaussian
 
-# Outside training; of many features as many rows as take 32 MiB in float32.
-ROWS_AT_ONCE, NUMBERS_AT_ONCE = 1024, 2**23
+# Of scores and target, one number per row.
+Loss = Callable[[Tensor, Tensor], Tensor]
 
-Loss = Callable[[Tensor, Tensor], Tensor]  # of scores and target, one number per row
+# Inputs and target.
+Batches = Iterator[tuple[Tensor, Tensor]]
+
+# Rows that pass a network together outside training; if they have many features as many as take
+# 32 MiB in float32.
+MAX_ROWS = 1024
+MAX_NUMBERS = 2**23
+
+# Torch has one generator for all threads.
+_GENERATOR_LOCK = Lock()
+
+# Also within a caller's no_grad.
+_with_gradients = partial(torch.inference_mode, False)
 
 
 class VariationalNetwork(torch.nn.Module):
@@ -92,25 +104,28 @@ def device_of(network: torch.nn.Module) -> torch.device:
 
 def rows_at_once(n_features: int) -> int:
     """Return how many rows pass a network together outside training."""
-    return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // n_features))
+    return max(1, min(MAX_ROWS, MAX_NUMBERS // n_features))
 
 
 class Progress:
     """Report the epochs of one fit, as lines and to callbacks; leaving it ends every open task."""
 
     def __init__(self, tasks: CallbackTasks | None, verbose: int, verbose_interval: int) -> None:
-        self._tasks, self._began = tasks, 0.0
-        self._verbose, self._verbose_interval = verbose, verbose_interval
+        self._tasks = tasks
+        self._verbose = verbose
+        self._verbose_interval = verbose_interval
+        self._epoch_start = 0.0
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, error: object, *details: object) -> None:
         if self._tasks is not None:
+            # After an error there are no attributes to give.
             self._tasks.end(0, {} if error is None else None)
 
     def begin_epoch(self) -> None:
-        self._began = perf_counter()
+        self._epoch_start = perf_counter()
         if self._tasks is not None:
             self._tasks.begin("epoch", 0)
 
@@ -126,18 +141,13 @@ class Progress:
             line = f"Epoch {n_epochs}: free energy {losses[-1]:.6g}"
             if validation_losses:
                 line += f", of rows held out {validation_losses[-1]:.6g}"
-            print(f"{line} ({perf_counter() - self._began:.1f} s)")
+            print(f"{line} ({perf_counter() - self._epoch_start:.1f} s)")
         return self._tasks is not None and self._tasks.end(1, attributes)
-
-
-Batches = Iterator[tuple[Tensor, Tensor]]  # inputs and target
-_GENERATOR = Lock()
-_with_gradients = partial(torch.inference_mode, False)  # also within a caller's no_grad
 
 
 @dataclass
 class Training:
-    """A network in training, with the attributes that an estimator publishes when it is done.
+    """A network in training; its fields become public attributes of an estimator when it is done.
 
     `_score_seed` seeds the draws of free energies that are compared; `_adam` is None before the
     first step. The losses are mean free energies per epoch.
@@ -152,12 +162,13 @@ class Training:
 
     @classmethod
     def resume(cls, attributes: Mapping[str, Any]) -> Training:
-        """Return a copy of published attributes, to continue from."""
+        """Return a copy of an estimator's attributes, to continue from."""
         names = [each.name for each in fields(cls)]
         with _with_gradients():
             return cls(*deepcopy([attributes[name] for name in names]))
 
     def attributes(self) -> dict[str, Any]:
+        """Return what becomes the attributes of an estimator."""
         return vars(self) | {"n_epochs_": len(self.losses_)}
 
     def descend(
@@ -167,39 +178,48 @@ class Training:
         loss: Loss,
         beta: float,
         learning_rate: float,
-        turns: Sequence[str] = ("",),
+        modules: Sequence[str],
     ) -> float:
-        """Take a step of Adam per batch, training each of `turns`; return the mean free energy."""
-        parameters = list(self.network_.parameters())
-        moving = [] if self._adam is None else self._adam.param_groups[0]["params"]
-        if list(map(id, moving)) != list(map(id, parameters)):  # or a user changed the layers
-            self._adam = torch.optim.Adam(parameters, fused=True)
-        self._adam.param_groups[0]["lr"] = learning_rate
+        """Pass over all rows once per module, with a step of Adam that trains it per batch.
+
+        `modules` are names within the network. Returns the mean free energy.
+        """
+        self._prepare_adam(learning_rate)
+        # A float64 tensor: a number would wait for the GPU in each step.
         total: Tensor | float = 0.0
-        for turn in turns:
-            moved = self.network_.get_submodule(turn)
-            with _with_gradients(), seeded(self._random_state), _alone(self.network_, moved):
+        for name in modules:
+            module = self.network_.get_submodule(name)
+            freeze = _freeze_except(self.network_, module)
+            with _with_gradients(), seeded(self._random_state), freeze:
                 for inputs, target in batches(torch.randperm(n_rows).numpy()):
                     energy = self.network_.free_energies(inputs, target, loss, beta).sum()
                     self._adam.zero_grad()
                     (energy / len(target)).backward()
                     self._adam.step()
                     total += energy.detach().double()
-        self.losses_.append(float(total) / (n_rows * len(turns)))
+        self.losses_.append(float(total) / (n_rows * len(modules)))
         return self.losses_[-1]
+
+    def _prepare_adam(self, learning_rate: float) -> None:
+        """Begin with new moments, at first and if a user has changed the layers."""
+        parameters = list(self.network_.parameters())
+        optimized = [] if self._adam is None else self._adam.param_groups[0]["params"]
+        if list(map(id, optimized)) != list(map(id, parameters)):
+            self._adam = torch.optim.Adam(parameters, fused=True)
+        self._adam.param_groups[0]["lr"] = learning_rate
 
 
 @contextmanager
-def _alone(network: torch.nn.Module, moved: torch.nn.Module) -> Iterator[None]:
+def _freeze_except(network: torch.nn.Module, module: torch.nn.Module) -> Iterator[None]:
     """Let only the parameters of one module have gradients: Adam skips those without."""
-    trained = {id(parameter) for parameter in moved.parameters()}
-    still = [p for p in network.parameters() if p.requires_grad and id(p) not in trained]
-    for parameter in still:
+    trained = {id(parameter) for parameter in module.parameters()}
+    frozen = [p for p in network.parameters() if p.requires_grad and id(p) not in trained]
+    for parameter in frozen:
         parameter.requires_grad_(False)
     try:
         yield
     finally:
-        for parameter in still:
+        for parameter in frozen:
             parameter.requires_grad_(True)
 
 
@@ -207,7 +227,7 @@ def _alone(network: torch.nn.Module, moved: torch.nn.Module) -> Iterator[None]:
 def seeded(random_state: np.random.RandomState) -> Iterator[None]:
     """Seed and then restore the one generator of torch, for which threads take turns."""
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
-    with _GENERATOR, torch.random.fork_rng(devices):
+    with _GENERATOR_LOCK, torch.random.fork_rng(devices):
         torch.manual_seed(int(random_state.randint(2**31)))
         yield
 
@@ -306,11 +326,11 @@ class Autoencoder(
     def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Train a new network."""
         with all_or_nothing(self):
-            rows = self._rows(X, reset=True)
-            training = self._begin(rows.shape[1])
-            train, held_out = rows, None
+            train = self._rows(X, reset=True)
+            training = self._begin(train.shape[1])
+            held_out = None
             if self.early_stopping:
-                train, held_out = split(rows, self.validation_fraction, training._random_state)
+                train, held_out = split(train, self.validation_fraction, training._random_state)
             tasks = callback_tasks(self, {"X": X, "y": y}, self.max_epochs)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 self._train(training, train, held_out, progress)
@@ -320,11 +340,12 @@ class Autoencoder(
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: MatrixLike, y: object = None) -> Self:
         """Train for one more epoch on some rows; early stopping does not apply."""
-        new = not hasattr(self, "network_")
+        is_first = not hasattr(self, "network_")
         with all_or_nothing(self):
-            rows = self._rows(X, reset=new)
-            training = self._begin(rows.shape[1]) if new else Training.resume(vars(self))
-            self._epoch(training, rows, None, Progress(None, self.verbose, self.verbose_interval))
+            rows = self._rows(X, reset=is_first)
+            training = self._begin(rows.shape[1]) if is_first else Training.resume(vars(self))
+            progress = Progress(None, self.verbose, self.verbose_interval)
+            self._epoch(training, rows, None, progress)
             self._check_last_step(training, rows)
             self.__dict__.update(training.attributes())
         return self
@@ -342,7 +363,8 @@ class Autoencoder(
         batches = self._batches(self._rows(X, reset=False), device_of(self.network_))
         with torch.no_grad():
             parts = [self.network_.posterior(inputs) for inputs, _ in batches]
-            loc, scale = (torch.cat([getattr(p, name) for p in parts]) for name in ("loc", "scale"))
+            loc = torch.cat([part.loc for part in parts])
+            scale = torch.cat([part.scale for part in parts])
             return BetaGaussian(loc, scale, self.network_.alpha, validate_args=False)
 
     def transform(self, X: MatrixLike) -> Array:
@@ -369,13 +391,15 @@ class Autoencoder(
             The decoder's probabilities.
         """
         self._check_ready()
-        X = X.detach().cpu() if isinstance(X, torch.Tensor) else X
+        if isinstance(X, torch.Tensor):
+            X = X.detach().cpu()
         rows = check_array(X, dtype=np.float32, ensure_min_samples=0, input_name="X")
         if rows.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has {rows.shape[1]} columns, but {type(self).__name__} has "
                 f"{self._n_features_out} latent coordinates."
             )
+        # A copy: torch warns of arrays that are read-only.
         return self._decoded(torch.from_numpy(rows.copy()))
 
     def sample(self, n_samples: int = 1) -> Array:
@@ -412,9 +436,12 @@ class Autoencoder(
         self._check_ready()
         rows = self._rows(X, reset=False)
         free_energy = self._free_energy(self.network_, rows, self._score_seed)
-        return -free_energy if np.isfinite(free_energy) else -np.inf
+        if not np.isfinite(free_energy):
+            return -np.inf
+        return -free_energy
 
     def _begin(self, n_features: int) -> Training:
+        """Draw a network of the parameters, to be trained."""
         sizes = self.hidden_layer_sizes
         if not all(is_integer(size) and int(size) > 0 for size in sizes):
             raise ValueError(f"hidden_layer_sizes must hold positive integers, not {sizes!r}.")
@@ -429,17 +456,23 @@ class Autoencoder(
         self, training: Training, train: Matrix, held_out: Matrix | None, progress: Progress
     ) -> None:
         """Train until it is time to stop, and keep the network that was best on validation rows."""
-        best, best_state, waited, stop = np.inf, None, 0, False
+        best_loss = np.inf
+        best_state = None
+        n_epochs_waited = 0
+        stop = False
         while len(training.losses_) < self.max_epochs and not stop:
             stop = self._epoch(training, train, held_out, progress)
             if held_out is None:
                 continue
-            waited += 1
-            if training.validation_losses_[-1] < best:
-                best, waited = training.validation_losses_[-1], 0
+            loss = training.validation_losses_[-1]
+            if loss < best_loss:
+                best_loss = loss
                 state = training.network_.state_dict()
                 best_state = {name: value.clone() for name, value in state.items()}
-            stop |= waited == self.n_epochs_no_change
+                n_epochs_waited = 0
+            else:
+                n_epochs_waited += 1
+            stop = stop or n_epochs_waited == self.n_epochs_no_change
         if best_state is not None:
             training.network_.load_state_dict(best_state)
         self._check_last_step(training, train)
@@ -450,14 +483,17 @@ class Autoencoder(
         """Train once on each row; return whether a callback stops the training."""
         progress.begin_epoch()
         batches = partial(self._batches, X, device_of(training.network_))
-        options = self._loss(), self.beta, self.learning_rate, self._turns()
-        self._check_finite(training.descend(X.shape[0], batches, *options))
+        energy = training.descend(
+            X.shape[0], batches, self._loss(), self.beta, self.learning_rate, self._modules()
+        )
+        self._check_finite(energy)
         if held_out is not None:
             energy = self._free_energy(training.network_, held_out, training._score_seed)
             self._check_finite(energy)
             training.validation_losses_.append(energy)
-        losses = training.losses_, training.validation_losses_
-        return progress.end_epoch(*losses, lambda: deepcopy(training.attributes()))
+        return progress.end_epoch(
+            training.losses_, training.validation_losses_, lambda: deepcopy(training.attributes())
+        )
 
     def _batches(self, X: Matrix, device: torch.device, order: Array | None = None) -> Batches:
         """Yield batches of rows: in an order for training, or all as they come."""
@@ -468,7 +504,8 @@ class Autoencoder(
 
     def _free_energy(self, network: VariationalNetwork, X: Matrix, seed: int) -> float:
         """Return the mean free energy of rows, with the same draws each time."""
-        loss, total = self._loss(), 0.0
+        loss = self._loss()
+        total = 0.0
         with torch.no_grad(), seeded(np.random.RandomState(seed)):
             for inputs, target in self._batches(X, device_of(network)):
                 energies = network.free_energies(inputs, target, loss, self.beta)
@@ -477,10 +514,11 @@ class Autoencoder(
 
     def _check_last_step(self, training: Training, X: Matrix) -> None:
         """Raise if the step after the last free energy diverged."""
-        some = X[: self.batch_size]
-        self._check_finite(self._free_energy(training.network_, some, training._score_seed))
+        batch = X[: self.batch_size]
+        self._check_finite(self._free_energy(training.network_, batch, training._score_seed))
 
     def _check_finite(self, free_energy: float) -> None:
+        """Raise a ValueError that says what to do unless a free energy is finite."""
         if not np.isfinite(free_energy):
             raise ValueError(
                 "Training diverged: the free energy is not finite any more. Choose a smaller "
@@ -507,7 +545,7 @@ class Autoencoder(
     def _observed(self, scores: Tensor) -> Tensor:
         """Return the mean observations of scores."""
 
-    def _turns(self) -> Sequence[str]:
+    def _modules(self) -> Sequence[str]:
         """Return the modules that the passes of an epoch train; "" is the whole network."""
         return ("",)
 

@@ -12,6 +12,11 @@ from torch.distributions.utils import broadcast_all
 from ..distributions._arguments import checked_alpha
 from ._entmax import widened
 
+# Coefficients of the series of Stirling for log Gamma, from the highest power of 1 / x^2 on. They
+# reach 1e-16 from x = 10 on.
+_STIRLING = (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
+_MIN_STIRLING = 10
+
 
 class BetaGaussian(Distribution):
     """The beta-Gaussian distribution, also called xi-Gaussian with xi = 2 - alpha.
@@ -85,9 +90,10 @@ class BetaGaussian(Distribution):
         self.loc, self.scale = map(widened, broadcast_all(loc, scale))
         if event_dim > self.loc.dim():
             raise ValueError("event_dim=1 needs a vector for loc or scale.")
-        split = self.loc.dim() - event_dim
-        batch, event = self.loc.shape[:split], self.loc.shape[split:]
-        super().__init__(batch, event, validate_args=validate_args)
+        batch_dim = self.loc.dim() - event_dim
+        batch_shape = self.loc.shape[:batch_dim]
+        event_shape = self.loc.shape[batch_dim:]
+        super().__init__(batch_shape, event_shape, validate_args=validate_args)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, alpha: {self.alpha:g}, event_dim: {self.event_dim})"
@@ -104,16 +110,21 @@ class BetaGaussian(Distribution):
 
     def _per_event(self, terms: Tensor) -> Tensor:
         """Sum a value per coordinate over the coordinates of an event."""
-        return terms.sum(-1) if self.event_dim else terms
+        if self.event_dim == 0:
+            return terms
+        return terms.sum(-1)
 
     def _spread(self, events: Tensor) -> Tensor:
         """Give a value per event the shape of the coordinates."""
-        return events.unsqueeze(-1) if self.event_dim else events
+        if self.event_dim == 0:
+            return events
+        return events.unsqueeze(-1)
 
     @property
     def _log_peak(self) -> Tensor:
         """Log-density at the center: (2 D - N log(2 pi) - log det) / (N (alpha - 1) + 2)."""
-        n, c = self._size, self.alpha - 1
+        n = self._size
+        c = self.alpha - 1
         log_det = self._per_event(2 * self.scale.log())
         normalizer = 2 * _log_gamma_ratio(n / 2, c) - n * math.log(2 * math.pi)
         return (normalizer - log_det) / (n * c + 2)
@@ -145,6 +156,7 @@ class BetaGaussian(Distribution):
         """Values of positive density, with the edge and draws that rounding puts beyond it."""
         if self.alpha == 1:
             return constraints.independent(constraints.real, self.event_dim)
+        # Four roundings of a coordinate, relative to the radius.
         rounding = 4 * torch.finfo(self.loc.dtype).eps * (self.loc.abs() / self.radius + 1)
         edge = self.radius * (1 + self._spread(self._per_event(rounding.square()).sqrt()))
         if self.event_dim:
@@ -183,7 +195,9 @@ class BetaGaussian(Distribution):
         new: BetaGaussian = self._get_checked_instance(BetaGaussian, _instance)
         batch = torch.Size(batch_shape)
         shape = batch + self.event_shape
-        new.alpha, new.loc, new.scale = self.alpha, self.loc.expand(shape), self.scale.expand(shape)
+        new.alpha = self.alpha
+        new.loc = self.loc.expand(shape)
+        new.scale = self.scale.expand(shape)
         super(BetaGaussian, new).__init__(batch, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
@@ -230,13 +244,18 @@ class BetaGaussian(Distribution):
         """
         if self._validate_args:
             self._validate_sample(value)
-        infinite = value.isinf()  # as outside: derivatives of infinity are nan
-        away = (value.masked_fill(infinite, 0) - self.loc) / self.scale
-        squares = self._per_event(away.square())
-        falls, c = -0.5 * squares / self._height, self.alpha - 1
-        inside = (c * falls > -1) & (self._per_event(infinite) == 0)
-        falls = torch.where(inside, falls, 0)
-        logs = self._log_peak + (torch.log1p(c * falls) / c if c else falls)
+        # Infinite values are outside, and replaced: derivatives of infinity are nan.
+        infinite = value.isinf()
+        gaps = (value.masked_fill(infinite, 0) - self.loc) / self.scale
+        squares = self._per_event(gaps.square())
+
+        # The decline from the peak: of the log-density for alpha = 1, else of its power c over c.
+        c = self.alpha - 1
+        decline = -0.5 * squares / self._height
+        inside = (c * decline > -1) & (self._per_event(infinite) == 0)
+        # Replaced outside, too, where log1p has no gradient.
+        decline = torch.where(inside, decline, 0)
+        logs = self._log_peak + (torch.log1p(c * decline) / c if c else decline)
         return torch.where(inside, logs, -math.inf)
 
     def entropy(self) -> Tensor:
@@ -274,42 +293,47 @@ class BetaGaussian(Distribution):
         Tensor
             One number per event; for ``event_dim=0`` the sum is the divergence of the product.
         """
-        n, c = self._size, self.alpha - 1
+        n = self._size
+        c = self.alpha - 1
         ratio = self.scale / scale
         stretch = self._per_event(2 * ratio.log()) / (n * c + 2)
+        # Variance / scale^2, of this density and of the score's own.
         v = self._shrinkage
         v0 = v * (c * stretch).exp()
         information = v0 * _expm1_rate(-stretch, c)
-        mean = self._per_event(((self.loc - loc) / scale).square())
+        squared_gap = self._per_event(((self.loc - loc) / scale).square())
         trace = v * self._per_event(ratio.square())
-        return information + 0.5 * (mean + trace - n * v0)
+        return information + 0.5 * (squared_gap + trace - n * v0)
 
 
 def _expm1_rate(x: Tensor, c: float) -> Tensor:
     """Return (exp(c x) - 1) / c, which is x for c = 0."""
-    return torch.expm1(c * x) / c if c else x
+    if c == 0:
+        return x
+    return torch.expm1(c * x) / c
 
 
 def _log_gamma_ratio(s: float, c: float) -> float:
     """Return D = log(Gamma(e + 1 + s) / (Gamma(e + 1) e^s)) for e = 1 / c; 0 for c = 0.
 
     The logarithms grow as e log e, and D as s^2 / e: Stirling's series keeps the digits of their
-    difference. The recurrence raises small e up to 10.
+    difference. The recurrence of Gamma raises small e to where the series does.
     """
     if c == 0:
         return 0.0
     a = 1 / c + 1
-    steps = max(0, math.ceil(10 - a))
+    steps = max(0, math.ceil(_MIN_STIRLING - a))
     b = a + steps
-    up = sum(math.log1p(s / (a + step)) for step in range(steps))
-    rest = _stirling_rest(b + s) - _stirling_rest(b)
-    return (b - 0.5) * math.log1p(s / b) - s + s * math.log1p((1 + steps + s) * c) + rest - up
+    raised = sum(math.log1p(s / (a + step)) for step in range(steps))
+    remainder = _stirling_remainder(b + s) - _stirling_remainder(b)
+    main = (b - 0.5) * math.log1p(s / b) - s + s * math.log1p((1 + steps + s) * c)
+    return main + remainder - raised
 
 
-def _stirling_rest(x: float) -> float:
+def _stirling_remainder(x: float) -> float:
     """Return log Gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2, to 1e-16 for x >= 10."""
     series = 0.0
-    for coefficient in (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12):
+    for coefficient in _STIRLING:
         series = series / x**2 + coefficient
     return series / x
 
@@ -320,7 +344,8 @@ class _Ellipsoid(constraints.Constraint):
     event_dim = 1
 
     def __init__(self, center: Tensor, axes: Tensor) -> None:
-        self.center, self.axes = center, axes
+        self.center = center
+        self.axes = axes
         super().__init__()
 
     def check(self, value: Tensor) -> Tensor:

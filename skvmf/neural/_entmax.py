@@ -11,10 +11,24 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ..distributions._arguments import checked_alpha
 
-# Newton takes 4 to 9 steps for alpha <= 2, and hardly more above.
+# Inputs of losses: scores, target and alpha.
+Inputs = tuple[Tensor, Tensor, float]
+
+REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "none": lambda loss: loss,
+    "mean": torch.mean,
+    "sum": torch.sum,
+}
+
+# A limit that is not reached: Newton's method takes 4 to 9 steps for alpha <= 2, and hardly more
+# above.
 MAX_STEPS = 64
-CACHED = 2**18  # numbers of a tensor that a core keeps in its cache
-STEEPEST = 1e250  # of the slopes p^(2 - alpha): their sums stay finite in float64
+
+# Numbers of a tensor that a core keeps in its cache: 1 MiB in float32.
+CACHED_SIZE = 2**18
+
+# The largest of the slopes p^(2 - alpha): their sums stay finite in float64.
+MAX_SLOPE = 1e250
 
 
 def entmax(scores: Tensor, alpha: float, dim: int = -1) -> Tensor:
@@ -60,7 +74,8 @@ def entmax(scores: Tensor, alpha: float, dim: int = -1) -> Tensor:
     """
     alpha = checked_alpha(alpha)
     wide = checked_scores(scores)
-    if wide.dim() == 0 or wide.numel() == 0:  # all alphas are the same for one or none
+    # For one score or none, all alphas are the same.
+    if wide.dim() == 0 or wide.numel() == 0:
         return torch.softmax(wide.masked_fill(wide.isinf(), 0), dim).to(scores.dtype)
     return _Entmax.apply(wide.movedim(dim, -1), alpha).movedim(-1, dim).to(scores.dtype)
 
@@ -123,7 +138,7 @@ def by_rows(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
     first = tensors[0]
     if first.device.type != "cpu" or first.dim() < 2:
         return function(*tensors)
-    n_rows = max(1, CACHED * torch.get_num_threads() * len(first) // max(1, first.numel()))
+    n_rows = max(1, CACHED_SIZE * torch.get_num_threads() * len(first) // max(1, first.numel()))
     if n_rows >= len(first):
         return function(*tensors)
     parts = zip(*(tensor.split(n_rows) for tensor in tensors), strict=True)
@@ -140,7 +155,8 @@ def negentropy_terms(p: Tensor, alpha: float) -> Tensor:
     if alpha == 2:
         return 0.5 * p * (p - 1)
     if alpha == 1.5:
-        roots = p.clamp(min=torch.finfo(p.dtype).eps ** 2).sqrt()  # of zeros they take long
+        # Roots of zeros take long, and where p is that small they change nothing.
+        roots = p.clamp(min=torch.finfo(p.dtype).eps ** 2).sqrt()
         return p * (p - 1) / (0.75 * roots + 0.75)
     logs = torch.where(p > 0, p, 1).log()
     return p * torch.expm1((alpha - 1) * logs) / (alpha * (alpha - 1))
@@ -201,14 +217,17 @@ def _steep_product(p: Tensor, grad: Tensor, alpha: float) -> Tensor:
 
     A constant added to the vector changes nothing: take the one that is zero at the steepest slope.
     """
-    limit, dtype = torch.finfo(p.dtype).max, p.dtype
-    p, grad = p.double(), grad.double()
+    dtype = p.dtype
+    limit = torch.finfo(dtype).max
+    p = p.double()
+    grad = grad.double()
     inside = p > 0
     powers = (2 - alpha) * torch.where(inside, p, 1).log()
-    slopes = torch.where(inside, powers.clamp(max=math.log(STEEPEST)).exp(), 0)
+    slopes = torch.where(inside, powers.clamp(max=math.log(MAX_SLOPE)).exp(), 0)
     flow = slopes * (grad - grad.gather(-1, slopes.argmax(-1, keepdim=True)))
     weights = slopes / slopes.sum(-1, keepdim=True)
-    return (flow - weights * flow.sum(-1, keepdim=True)).clamp(-limit, limit).to(dtype)
+    product = flow - weights * flow.sum(-1, keepdim=True)
+    return product.clamp(-limit, limit).to(dtype)
 
 
 def _newton_of_dense(scores: Tensor, largest: Tensor, c: float) -> Tensor:
@@ -251,12 +270,15 @@ def _newton_of_few(scores: Tensor, largest: Tensor, c: float) -> Tensor:
     top, columns = scores.topk(max(1, int(near.max())), -1)
     top = top.double()
     gaps = c * (top - _last_of_support(top, c))
-    last, above, gaps = gaps == 0, gaps > 0, gaps.clamp(min=0)
-    v = 1 / (last | above).sum(-1, keepdim=True).double()
+    is_last = gaps == 0
+    is_above = gaps > 0
+    # Below the last there are no terms, and powers of negative gaps would be nan.
+    gaps = gaps.clamp(min=0)
+    v = 1 / (is_last | is_above).sum(-1, keepdim=True).double()
     tolerance = 4 * torch.finfo(v.dtype).eps
     for _ in range(MAX_STEPS):
-        p = torch.where(above, (gaps + v**c) ** (1 / c), last * v)
-        slope = torch.where(above, (v / p) ** (c - 1), last).sum(-1, keepdim=True)
+        p = torch.where(is_above, (gaps + v**c) ** (1 / c), is_last * v)
+        slope = torch.where(is_above, (v / p) ** (c - 1), is_last).sum(-1, keepdim=True)
         step = (p.sum(-1, keepdim=True) - 1) / slope
         v = (v - step).clamp(min=0)
         if not (step > tolerance).any():
@@ -269,22 +291,16 @@ def _last_of_support(top: Tensor, c: float) -> Tensor:
 
     Score i is in it if and only if sum_j (c (z_j - z_i))_+^(1/c) < 1.
     """
+    # The largest is always in it.
     low = torch.zeros_like(top[..., :1], dtype=torch.int64)
     high = low + top.shape[-1] - 1
     for _ in range((top.shape[-1] - 1).bit_length()):
         middle = (low + high + 1) // 2
         terms = (c * (top - top.gather(-1, middle))).clamp(min=0) ** (1 / c)
         inside = terms.sum(-1, keepdim=True) < 1
-        low, high = torch.where(inside, middle, low), torch.where(inside, high, middle - 1)
+        low = torch.where(inside, middle, low)
+        high = torch.where(inside, high, middle - 1)
     return top.gather(-1, low)
-
-
-Inputs = tuple[Tensor, Tensor, float]  # scores, target and alpha
-REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "none": lambda loss: loss,
-    "mean": torch.mean,
-    "sum": torch.sum,
-}
 
 
 class _EntmaxLoss(torch.nn.Module):
@@ -416,12 +432,14 @@ class _Categorical(torch.autograd.Function):
     def forward(scores: Tensor, target: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
         totals, y = _proportions(target)
         p = entmax(scores, alpha)
-        apart = p - y
+        difference = p - y
         gaps = scores - scores.amax(-1, keepdim=True)
-        # nothing where both are 0 and the gap is not finite, nor between equal infinite scores
-        terms = (apart * gaps).nan_to_num(0, math.inf, -math.inf)
+        # Nothing where both are 0 and the gap is not finite, nor between equal infinite scores.
+        terms = (difference * gaps).nan_to_num(0, math.inf, -math.inf)
         terms += negentropy_terms(y, alpha) - negentropy_terms(p, alpha)
-        return totals[..., 0] * terms.sum(-1).clamp(min=0), totals * apart
+        # By rounding their sum may be below 0.
+        losses = terms.sum(-1).clamp(min=0)
+        return totals[..., 0] * losses, totals * difference
 
     @staticmethod
     def setup_context(ctx: FunctionCtx, inputs: Inputs, output: tuple[Tensor, Tensor]) -> None:
@@ -432,7 +450,8 @@ class _Categorical(torch.autograd.Function):
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
         scores, target, slopes = ctx.saved_tensors
-        if torch.is_grad_enabled():  # it will be differentiated again
+        # Gradients that will be differentiated again are computed from the scores.
+        if torch.is_grad_enabled():
             totals, y = _proportions(target)
             slopes = totals * (entmax(scores, ctx.alpha) - y)
         return grad[..., None] * slopes, None, None
@@ -457,6 +476,7 @@ class _Binary(torch.autograd.Function):
         else:
             loss = binary_cross_entropy_with_logits(s, y, reduction="none")
             loss += torch.xlogy(y, y) + torch.xlogy(1 - y, 1 - y)
+        # Of infinite scores the limit, and not below 0 by rounding.
         return torch.where(s.isinf(), torch.where(p == y, 0, math.inf), loss.relu_())
 
     @staticmethod

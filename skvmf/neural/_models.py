@@ -18,7 +18,14 @@ from ..distributions._arguments import check_count
 from ._autoencoder import Autoencoder, Loss, VariationalNetwork, as_array
 from ._entmax import BinaryEntmaxLoss, EntmaxLoss, binary_entmax, entmax
 
-MAX_COUNT = 1e30  # totals and losses stay finite in float32
+# Up to this count, totals and losses stay finite in float32.
+MAX_COUNT = 1e30
+
+# Values that were scaled to [0, 1] in float32 may leave it by some of its roundings, 6e-8 each.
+MAX_EXCESS = 1e-6
+
+# The alphas of named posteriors.
+LATENTS = {"gaussian": 1.0, "triweight": 4 / 3, "biweight": 1.5, "epanechnikov": 2.0}
 
 
 class FenchelYoungDocumentModel(Autoencoder):
@@ -100,7 +107,21 @@ class FenchelYoungDocumentModel(Autoencoder):
         verbose: int = 0,
         verbose_interval: int = 1,
     ) -> None:
-        self._keep_parameters(locals())
+        self.n_components = n_components
+        self.entmax_alpha = entmax_alpha
+        self.target = target
+        self.beta = beta
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.alternating_epochs = alternating_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_epochs_no_change = n_epochs_no_change
+        self.random_state = random_state
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
 
     @property
     def components_(self) -> Array:
@@ -134,8 +155,9 @@ class FenchelYoungDocumentModel(Autoencoder):
         """
         topics = self.components_
         check_count(n_words, "n_words")
-        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
-        names = np.asarray(names, dtype=object)
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", None)
+        names = np.asarray(feature_names, dtype=object)
         if names.shape != topics.shape[1:]:
             raise ValueError(
                 f"top_words needs a name for each of the {topics.shape[1]} features, such as "
@@ -161,16 +183,19 @@ class FenchelYoungDocumentModel(Autoencoder):
         counts = torch.from_numpy(rows).to(device)
         totals = counts.sum(-1, keepdim=True)
         proportions = counts / torch.where(totals > 0, totals, 1)
+        target = counts if self.target == "counts" else proportions
         # Square roots of proportions have unit length, however many words there are.
-        return proportions.sqrt(), counts if self.target == "counts" else proportions
+        return proportions.sqrt(), target
 
     def _network(self, n_features: int) -> VariationalNetwork:
         sizes = [n_features, *self.hidden_layer_sizes, self.n_components]
         return VariationalNetwork(sizes, [self.n_components, n_features], torch.nn.Tanh, 1.0)
 
-    def _turns(self) -> Sequence[str]:
+    def _modules(self) -> Sequence[str]:
         n = self.alternating_epochs
-        return ("",) if n is None else ("decoder",) * n + ("encoder",) * n
+        if n is None:
+            return super()._modules()
+        return ["decoder"] * n + ["encoder"] * n
 
     def _loss(self) -> Loss:
         return EntmaxLoss(self.entmax_alpha, reduction="none")
@@ -183,10 +208,6 @@ class FenchelYoungDocumentModel(Autoencoder):
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
-
-
-LATENTS = {"gaussian": 1.0, "triweight": 4 / 3, "biweight": 1.5, "epanechnikov": 2.0}
-ROUNDING = 1e-6  # by which values scaled in float32 may exceed 1
 
 
 class FenchelYoungVAE(Autoencoder):
@@ -264,14 +285,29 @@ class FenchelYoungVAE(Autoencoder):
         verbose: int = 0,
         verbose_interval: int = 1,
     ) -> None:
-        self._keep_parameters(locals())
+        self.n_components = n_components
+        self.latent = latent
+        self.observation = observation
+        self.entmax_alpha = entmax_alpha
+        self.beta = beta
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_epochs_no_change = n_epochs_no_change
+        self.random_state = random_state
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
 
     def _rows(self, X: MatrixLike, reset: bool) -> Matrix:
         return self._in_range(validate_data(self, X, dtype=[np.float32, np.float64], reset=reset))
 
     def _in_range(self, X: Array) -> Array:
+        """Raise a ValueError unless all values are in [0, 1]."""
         low, high = X.min(), X.max()
-        if low < -ROUNDING or high > 1 + ROUNDING:
+        if low < -MAX_EXCESS or high > 1 + MAX_EXCESS:
             raise ValueError(
                 f"{type(self).__name__} takes values from 0 to 1, and X holds values from "
                 f"{low:.6g} to {high:.6g}. Divide pixels of 8 bits by 255, and scale others, for "
@@ -290,6 +326,7 @@ class FenchelYoungVAE(Autoencoder):
 
     @property
     def _alpha(self) -> float:
+        """The alpha of observations."""
         return 1.0 if self.observation == "bernoulli" else self.entmax_alpha
 
     def _loss(self) -> Loss:
