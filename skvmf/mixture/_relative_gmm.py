@@ -16,6 +16,7 @@ from .._engine.families.background import Background
 from .._engine.families.family import AnyFamily, Update
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.ordered import Ordering, RelativeECM, RelativeEM, ScaleOrder, ScaleUpdate
+from .._engine.families.params import Params
 from .._engine.rows.sources import RowSource
 from .._engine.search.starts import Start
 from .._sklearn import Interval, SomeOf, StrOptions
@@ -204,18 +205,22 @@ class RelativeGMM(BaseGaussianMixture):
     def _begin_warm(self, data: Data, continued: FittedMixture) -> Beginning:
         begun = super()._begin_warm(data, continued)
         self._check_clearance(data.rows, begun.n_components)
-        return begun
+        if continued.n_components == self.n_components:
+            return begun
+        assert isinstance(begun.first, Params)
+        mixture, params = begun.mixture, begun.first  # added components may be between the others
+        order = self._constraint().order(params.components)
+        params = mixture.constraint.apply(mixture.family, params)
+        return begun._replace(mixture=_prior_in_order(mixture, order), first=params)
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         mixture = replace(super()._assembled(family, background), update=self._update())
-        alpha = np.asarray(mixture.weight_prior.alpha)
-        if self.means_init is None or not alpha.ndim:
+        if self.means_init is None or np.ndim(mixture.weight_prior.alpha) == 0:
             return mixture
         # Priors by number belong to the means given, as weights do.
         means = checked_means(self.means_init, "means_init", (self.n_components, family.dim))
         order = self._constraint().argsort(means, self._first_shapes(family.dim))
-        alpha = np.append(alpha[order], alpha[len(order) :])
-        return replace(mixture, weight_prior=replace(mixture.weight_prior, alpha=alpha))
+        return _prior_in_order(mixture, order)
 
     def _start(self, rows: RowSource) -> Start:
         ordering = self._constraint()
@@ -253,6 +258,15 @@ class RelativeGMM(BaseGaussianMixture):
             variances = fitted.family.type.along(components.covariances, *where)
             attributes["scale_differences_"] = np.diff(np.sqrt(variances))
         return attributes
+
+
+def _prior_in_order(mixture: Mixture, order: Array) -> Mixture:
+    """Return a mixture whose prior by number follows components into another order."""
+    alpha = np.asarray(mixture.weight_prior.alpha)
+    if alpha.ndim == 0:
+        return mixture
+    alpha = np.append(alpha[order], alpha[len(order) :])  # that of a background is the last
+    return replace(mixture, weight_prior=replace(mixture.weight_prior, alpha=alpha))
 
 
 def _in_order(start: Start, ordering: Ordering) -> Start:

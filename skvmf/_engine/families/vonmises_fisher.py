@@ -339,10 +339,22 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     component_axes = (1, 0)
 
     def chosen(self, components: DirectionalComponents, numbers: Array) -> DirectionalComponents:
-        lengths, complements = components.lengths[numbers], components.complements[numbers]
-        kappa = components.concentrations[numbers] if self.fixed_concentrations else None
-        directions = np.take(components.directions, numbers, axis=1)
-        return self.components(directions, lengths, complements, kappa)
+        # All arrays as they are: given concentrations are not what a method would derive.
+        concentrated = components.concentrated[numbers]
+        origins = components.origins
+        if origins is not None:
+            origins = origins[numbers] if concentrated.any() else None
+        return replace(
+            components,
+            directions=np.take(components.directions, numbers, axis=1),
+            lengths=components.lengths[numbers],
+            complements=components.complements[numbers],
+            concentrations=components.concentrations[numbers],
+            log_normalizers=components.log_normalizers[numbers],
+            peaks=components.peaks[numbers],
+            concentrated=concentrated,
+            origins=origins,
+        )
 
     def reshaped(self, components: DirectionalComponents, shapes: Array) -> DirectionalComponents:
         return self.from_natural(components.directions.T, shapes)
