@@ -450,20 +450,16 @@ def _of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
         kind = SparseGaussianMixture().set_params(
             covariance_type=kind.covariance_type, missing_values=kind.missing_values
         )
-    # No step: the components are those of the labels, and nothing else begins or shifts them.
-    of_labels: BaseMixture = clone(kind).set_params(
-        n_components=int(labels.max()) + 1,
-        init_params=labels,
-        background=bool(labels.min() < 0),
-        max_iter=0,
-        n_init=1,
-        warm_start=False,
-        checkpoint=None,
-        fixed=(),
-        weights_init=None,
-        means_init=None,
-        weight_concentration_prior=1.0,
-    )
+    params = kind.get_params(deep=False)
+    # What the kind says of its own components is not said of the clusters.
+    plain: dict[str, Any] = dict.fromkeys(name for name in params if name.endswith("_init"))
+    plain |= {"weight_concentration_prior": 1.0, "weight_floor": None, "fixed": (), "n_init": 1}
+    if np.ndim(params.get("degrees_of_freedom", 0.0)) > 0:
+        plain["degrees_of_freedom"] = "estimated"
+    plain |= {"warm_start": False, "checkpoint": None, "max_iter": 0}
+    outliers = {"background": bool(labels.min() < 0)}
+    given = {"n_components": int(labels.max()) + 1, "init_params": labels}
+    of_labels: BaseMixture = clone(kind).set_params(**plain, **outliers, **given)
     return of_labels.fit(X), labels
 
 

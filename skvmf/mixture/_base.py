@@ -24,7 +24,7 @@ from .._engine.em.mixture import Mixture, MixtureResult, Point
 from .._engine.em.online import flat_at_first, step, weight_seen
 from .._engine.em.progress import Progress
 from .._engine.em.vectors import VectorModel
-from .._engine.em.weight_prior import FLAT
+from .._engine.em.weight_prior import FLAT, ModifiedDirichlet
 from .._engine.families.background import NO_BACKGROUND, Background
 from .._engine.families.family import AnyFamily, Constraint
 from .._engine.families.params import Components, Params, as_dict
@@ -147,6 +147,10 @@ class BaseMixture(MixtureParameters, ABC):
     _fitted: Point
     _running_statistics: Statistics | None  # of all rows since the last fit began
     _family_class: ClassVar[type[AnyFamily]]
+    # Parameters that may have a value for each component, and say what a component is. They are
+    # read where a fit begins, and stay with their components from there.
+    _by_number: ClassVar[tuple[str, ...]] = ("weight_concentration_prior",)
+    _read_by_number: dict[str, Array]  # as they were read
 
     # Fits: in one call, batch by batch, or from given parameters.
 
@@ -246,9 +250,11 @@ class BaseMixture(MixtureParameters, ABC):
             role: Role = "first batch" if before is None else "batch"
             data = read_rows(self, X, sample_weight, known_labels, role=role, begins=begins)
             seen = weight_seen(before, data.rows)
-            mixture = self._mixture(data, seen, continued)
             if continued is None:
+                mixture = self._mixture(data, seen)
                 continued = self._first_components(mixture, data.rows)
+            else:
+                mixture = self._continuing(continued)._mixture(data, seen, continued.background)
             if self.flat_start:
                 mixture = flat_at_first(mixture, self.n_components, seen)
             decay = float(self.learning_decay)
@@ -299,13 +305,13 @@ class BaseMixture(MixtureParameters, ABC):
         """Publish parameters that were given: nothing was fitted, so there are no labels."""
         validate_data(self, given, reset=True, skip_check_array=True)  # for its names
         constraint = self._constraint()
-        prior = np.asarray(self.weight_concentration_prior)
         order = constraint.order(fitted.params.components)
-        if order is not None and prior.ndim:
-            self.weight_concentration_prior = prior[order]  # each stays with its component
+        if order is not None:
+            self._renumber_parameters(order, fitted.n_components)
         params, _ = constraint.sort(fitted.family, fitted.params)
-        fitted = replace(fitted, params=params)
-        self._publish(fitted, n_iter_=0, converged_=False, n_steps_=0)
+        mixture = replace(fitted.mixture, weight_prior=self._weight_prior())
+        self._publish(Point(mixture, params), n_iter_=0, converged_=False, n_steps_=0)
+        self._read_by_number = self._parameters_by_number()
         return self
 
     # What a subclass defines.
@@ -341,17 +347,17 @@ class BaseMixture(MixtureParameters, ABC):
 
     # Parameters as the engine takes them.
 
-    def _mixture(self, data: Data, weight_seen: float, continued: Point | None = None) -> Mixture:
+    def _mixture(
+        self, data: Data, weight_seen: float, background: Background | None = None
+    ) -> Mixture:
         """Return the mixture that the parameters describe, for rows of a fit.
 
-        A stream keeps the background of the fit that it continues.
+        A stream keeps the background that it has; others have that of the rows.
         """
         family = self._family_on(data.rows, weight_seen)
-        if continued is not None:
-            background = continued.background
-        elif self.background:
+        if background is None and self.background:
             background = self._background_on(data.rows, family)
-        else:
+        elif background is None:
             background = NO_BACKGROUND
         return replace(self._assembled(family, background), known=data.known)
 
@@ -364,6 +370,57 @@ class BaseMixture(MixtureParameters, ABC):
             background=background,
             constraint=self._constraint(),
         )
+
+    # Parameters that describe components by number, and travel with these.
+
+    def _parameters_by_number(self) -> dict[str, Array]:
+        """Return the parameters that have a value for each component, by name."""
+        values = {name: np.array(getattr(self, name)) for name in self._by_number}
+        return {name: value for name, value in values.items() if value.ndim > 0}
+
+    def _by_number_in(self, fitted: Point) -> dict[str, Array]:
+        """Return parameters by number as a fit has them; added components have a flat prior."""
+        prior = fitted.mixture.weight_prior.alpha
+        alpha = np.broadcast_to(prior, len(fitted.params.weights))[: fitted.n_components]
+        return {"weight_concentration_prior": self._with_added(alpha, 1.0)}
+
+    def _with_added(self, values: Array, of_added: float) -> Array:
+        """Return values of the components of a fit, and of those that are added to them."""
+        n_added = int(self.n_components) - len(values)
+        return np.append(values, np.full(n_added, of_added))
+
+    def _continuing(self, fitted: Point) -> Self:
+        """Return an estimator with the parameters of this one, for a fit that goes on.
+
+        Parameters by number are those of the fit unless they were set since; what is given for a
+        start from scratch is left out. So nothing has to be as long as `n_components` is now.
+        """
+        read = getattr(self, "_read_by_number", {})
+        unchanged = {
+            name
+            for name, value in self._parameters_by_number().items()
+            if name in read and np.array_equal(value, read[name])
+        }
+        of_fit = self._by_number_in(fitted)
+        without: dict[str, Any] = dict.fromkeys(self._first_values())
+        return self._changed(without | {name: of_fit[name] for name in unchanged})
+
+    def _changed(self, parameters: dict[str, Any]) -> Self:
+        """Return this estimator with other parameters; nothing is copied."""
+        other = type(self).__new__(type(self))
+        other.__dict__ = vars(self) | parameters
+        return other
+
+    def _first_values(self) -> dict[str, Any]:
+        """Return what is given for components to begin with, by the names of the parameters."""
+        names = [name for name in self._parameter_constraints if name.endswith("_init")]
+        return {name: getattr(self, name) for name in names if name != "n_init"}
+
+    def _renumber_parameters(self, numbers: Array, n_components: int) -> None:
+        """Let parameters that are given for each component follow these to other numbers."""
+        for name, value in (self._first_values() | self._parameters_by_number()).items():
+            if value is not None and np.shape(value)[:1] == (n_components,):
+                setattr(self, name, np.asarray(value)[numbers])
 
     # The steps of a fit: where it begins, what it runs, and what it publishes.
 
@@ -384,7 +441,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _begin_warm(self, data: Data, continued: Point) -> Beginning:
         """Return a beginning where the last fit has ended, with more components if asked for."""
-        mixture = self._mixture(data, data.rows.total_weight)
+        mixture = self._continuing(continued)._mixture(data, data.rows.total_weight)
         if continued.n_components < self.n_components:
             start = self._start_of_added_components()
             continued = with_more_components(
@@ -483,7 +540,8 @@ class BaseMixture(MixtureParameters, ABC):
             statistics = replace(statistics, unit=weight_unit)
         labels, probabilities = labelled
         of_rows: Attributes = {"labels_": labels, "probabilities_": probabilities}
-        self._publish(fitted, statistics, result, n_steps_=0, **of_rows)
+        read = self._parameters_by_number()
+        self._publish(fitted, statistics, result, n_steps_=0, _read_by_number=read, **of_rows)
 
     # The steps of `partial_fit`.
 
@@ -513,7 +571,8 @@ class BaseMixture(MixtureParameters, ABC):
         n_steps = getattr(self, "n_steps_", 0) + 1
         labels, probabilities = labelled
         of_rows: Attributes = {"labels_": labels, "probabilities_": probabilities}
-        self._publish(fitted, statistics, n_steps_=n_steps, **of_rows)
+        read = self._parameters_by_number()
+        self._publish(fitted, statistics, n_steps_=n_steps, _read_by_number=read, **of_rows)
 
     # Predictions, scores and samples.
 
@@ -681,11 +740,12 @@ class BaseMixture(MixtureParameters, ABC):
     def _skvmf_merge_path(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
         """Return the path from this fit down to fewer components, for the rows of the fit."""
         rows = read_rows(self, X, sample_weight, role="batch").rows
+        continuing = self._continuing(self._fitted)
 
         def of_size(n_components: int) -> Mixture:
-            mixture = clone(self).set_params(n_components=n_components)
-            family = mixture._family_on(rows, rows.total_weight)
-            return mixture._assembled(family, self._fitted.background)
+            sized = continuing._changed({"n_components": n_components})
+            family = sized._family_on(rows, rows.total_weight)
+            return sized._assembled(family, self._fitted.background)
 
         return MergePath(of_size, self._fitted, self.lower_bound_, rows, self.tol)
 
@@ -712,15 +772,25 @@ class BaseMixture(MixtureParameters, ABC):
         if statistics is not None:
             statistics = select_statistics(fitted.family, statistics, numbers)
         params = Params.first(weights, components).pruned()
-        result = self._skvmf_with_fit(replace(fitted, params=params), statistics)
-        prior = np.asarray(self.weight_concentration_prior)
-        if prior.ndim > 0:  # each stays with its component; one that is gone gets any
-            result.weight_concentration_prior = prior[chosen]
+        renumbered = Point(self._renumbered_mixture(fitted, chosen), params)
+        result = self._skvmf_with_fit(renumbered, statistics)
+        # Those of a component that is gone are any.
+        result._renumber_parameters(chosen, fitted.n_components)
+        read = getattr(self, "_read_by_number", {})
+        result._read_by_number = {name: value[chosen] for name, value in read.items()}
         return result
 
     def _as_published(self) -> Point:
         """Return the fit with responsibilities as the parameters ask for them now."""
         return self._fitted.with_posterior(self._posterior())
+
+    def _renumbered_mixture(self, fitted: Point, numbers: Array) -> Mixture:
+        """Return the mixture of a fit for some of its components, by their numbers."""
+        prior = fitted.mixture.weight_prior
+        alpha = np.asarray(prior.alpha)
+        if alpha.ndim > 0:
+            alpha = np.append(alpha[numbers], alpha[fitted.n_components :])
+        return replace(fitted.mixture, weight_prior=replace(prior, alpha=alpha[()]))
 
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""
@@ -770,9 +840,8 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _without_data(self, fitted: Point) -> Self:
         """Return an estimator with a fit and without what only fits need, to send to workers."""
-        params = self._all_params()
-        first_values = {n: None for n in params if n.endswith("_init") and n != "n_init"}
-        mixture = self._with_params(params | first_values | {"init_params": "kmeans"})
+        without = dict.fromkeys(self._first_values()) | {"init_params": "kmeans"}
+        mixture = self._with_params(self._all_params() | without)
         mixture._publish(fitted)
         mixture.n_features_in_ = fitted.family.dim
         return mixture
@@ -849,6 +918,8 @@ class BaseMixture(MixtureParameters, ABC):
                 "family": as_dict(fitted.family),
                 "background": as_dict(fitted.background),
                 "fixed_weights": fitted.mixture.fixed_weights,
+                "alpha": fitted.mixture.weight_prior.alpha,
+                "floor": fitted.mixture.weight_prior.floor,
                 "statistics": None if statistics is None else as_dict(statistics),
             }
         return state
@@ -864,6 +935,7 @@ class BaseMixture(MixtureParameters, ABC):
             mixture = Mixture(
                 family,
                 fixed_weights=fit["fixed_weights"],
+                weight_prior=ModifiedDirichlet(fit["alpha"], fit["floor"]),
                 background=Background(**fit["background"]),
             )
             self._publish(Point(mixture, params), statistics)

@@ -33,9 +33,13 @@ from ._checks import (
 )
 from ._rows import chunkwise
 
+# Parameters of a mixture that those of some of its features take over.
 _PART_PARAMETERS = (
-    *("covariance_type", "reg_covar", "entmax_alpha", "temperature"),
-    *("weight_concentration_prior", "background", "missing_values", "random_state"),
+    "entmax_alpha",
+    "temperature",
+    "weight_concentration_prior",
+    "missing_values",
+    "random_state",
 )
 
 
@@ -219,8 +223,10 @@ class BaseEllipticalMixture(BaseMixture):
 
     def _part(self, kept: Array, given: Array, values: Array) -> Any:
         """Return the mixture of features that are `kept`, given `values` of all others or none."""
-        fitted, K, latent = self._fitted, self._fitted.n_components, None
-        weights, components = fitted.params.weights, fitted.params.components
+        fitted = self._fitted
+        K = fitted.n_components
+        weights = fitted.params.weights
+        latent = None
         if len(given):
             refuse_overflow(np.abs(values).max(), "values holds")
             row = np.full((1, fitted.family.dim), np.nan)
@@ -232,9 +238,13 @@ class BaseEllipticalMixture(BaseMixture):
             if not np.isfinite(density[0]):
                 raise ValueError(f"The mixture has no density at the values {values}.")
             weights = as_dense(resp, len(weights))[0]
-        means, shapes = conditional(self._covariance_type, components, kept, given, values)
+        family = fitted.family
+        means, shapes = conditional(family.type, fitted.params.components, kept, given, values)
         bounds = fitted.background.bounds
-        params = {name: getattr(self, name) for name in _PART_PARAMETERS}
+        continuing = self._continuing(fitted)
+        params = {name: getattr(continuing, name) for name in _PART_PARAMETERS}
+        params |= {"covariance_type": family.covariance_type, "reg_covar": family.reg_covar}
+        params["background"] = len(fitted.background) > 0
         part_class: Any = self._part_class or type(self)
         part = part_class.from_parameters(
             weights[:K],
@@ -303,6 +313,13 @@ class BaseEllipticalMixture(BaseMixture):
         if shapes not in self.fixed:
             return None
         return self._covariance_type.identity(self.n_components, n_features)
+
+    def _renumber_parameters(self, numbers: Array, n_components: int) -> None:
+        shapes = self._shapes[1]
+        given = getattr(self, shapes)
+        super()._renumber_parameters(numbers, n_components)
+        if self._covariance_type.shared:  # one matrix for all, whose rows are features
+            setattr(self, shapes, given)
 
     def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:
         return super()._attributes(fitted, result) | {

@@ -206,18 +206,23 @@ class RelativeGMM(BaseGaussianMixture):
     def _begin_warm(self, data: Data, continued: Point) -> Beginning:
         begun = super()._begin_warm(data, continued)
         self._check_clearance(data.rows, begun.n_components)
-        return begun
+        if continued.n_components == self.n_components:
+            return begun
+        # Added components may be between the others.
+        assert isinstance(begun.first, Point)
+        order = self._constraint().order(begun.first.components)
+        mixture = _prior_in_order(begun.first.mixture, order)
+        params = mixture.constraint.apply(mixture.family, begun.first.params)
+        return begun._replace(mixture=mixture, first=Point(mixture, params))
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         mixture = replace(super()._assembled(family, background), update=self._update())
-        alpha = np.asarray(mixture.weight_prior.alpha)
-        if self.means_init is None or not alpha.ndim:
+        if self.means_init is None or np.ndim(mixture.weight_prior.alpha) == 0:
             return mixture
         # Priors by number belong to the means given, as weights do.
         means = checked_means(self.means_init, "means_init", (self.n_components, family.dim))
         order = self._constraint().argsort(means, self._first_shapes(family.dim))
-        alpha = np.append(alpha[order], alpha[len(order) :])
-        return replace(mixture, weight_prior=replace(mixture.weight_prior, alpha=alpha))
+        return _prior_in_order(mixture, order)
 
     def _start(self, rows: RowSource) -> Start:
         ordering = self._constraint()
@@ -255,6 +260,15 @@ class RelativeGMM(BaseGaussianMixture):
             variances = fitted.family.type.along(components.covariances, *where)
             attributes["scale_differences_"] = np.diff(np.sqrt(variances))
         return attributes
+
+
+def _prior_in_order(mixture: Mixture, order: Array) -> Mixture:
+    """Return a mixture whose prior by number follows components into another order."""
+    alpha = np.asarray(mixture.weight_prior.alpha)
+    if alpha.ndim == 0:
+        return mixture
+    alpha = np.append(alpha[order], alpha[len(order) :])  # that of a background is the last
+    return replace(mixture, weight_prior=replace(mixture.weight_prior, alpha=alpha))
 
 
 def _in_order(start: Start, ordering: Ordering) -> Start:

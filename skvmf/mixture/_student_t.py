@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.em.mixture import MixtureResult, Point
+from .._engine.em.mixture import Mixture, MixtureResult, Point
 from .._engine.families.covariance import per_component
-from .._engine.families.student_t import KNOWN_RANGE, StudentT
+from .._engine.families.student_t import INITIAL_DOF, KNOWN_RANGE, StudentT
 from .._sklearn import SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ..distributions._arguments import checked_array
@@ -102,6 +102,7 @@ default='estimated'
     degrees_of_freedom_: Array
 
     _family_class = StudentT
+    _by_number = (*BaseEllipticalMixture._by_number, "degrees_of_freedom")
     _shapes = "scale_matrices", "scale_matrices_init"
     _hints: ClassVar[Mapping[str, str]] = {
         **BaseEllipticalMixture._hints,
@@ -219,13 +220,30 @@ default='estimated'
         return cls._from_matrices(weights, means, scale_matrices, name, params, *background)
 
     def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
-        own: dict[str, Any] = {"degrees_of_freedom": self.degrees_of_freedom_ + n_given}
-        if latent is not None:
-            if self.covariance_type == "tied":
-                shapes = np.repeat(shapes[np.newaxis], latent.shape[1], axis=0)
-                own["covariance_type"] = "full"
-            shapes = shapes / per_component(latent[0], shapes)
-        return own | {"scale_matrices": shapes}
+        fitted = self._fitted
+        dof = fitted.params.components.degrees_of_freedom + n_given
+        if latent is None:
+            return {"degrees_of_freedom": dof, "scale_matrices": shapes}
+        covariance_type = fitted.family.covariance_type
+        if covariance_type == "tied":  # the matrices of components differ by their latent weights
+            shapes = np.repeat(shapes[np.newaxis], latent.shape[1], axis=0)
+            covariance_type = "full"
+        return {
+            "degrees_of_freedom": dof,
+            "covariance_type": covariance_type,
+            "scale_matrices": shapes / per_component(latent[0], shapes),
+        }
+
+    def _by_number_in(self, fitted: Point) -> dict[str, Array]:
+        dof = self._with_added(fitted.params.components.degrees_of_freedom, INITIAL_DOF)
+        return super()._by_number_in(fitted) | {"degrees_of_freedom": dof}
+
+    def _renumbered_mixture(self, fitted: Point, numbers: Array) -> Mixture:
+        mixture = super()._renumbered_mixture(fitted, numbers)
+        dof = np.asarray(mixture.family.degrees_of_freedom)
+        if dof.ndim > 0:
+            dof = dof[numbers]
+        return replace(mixture, family=replace(mixture.family, degrees_of_freedom=dof[()]))
 
     def _family(self, n_features: int, scale: float = 1.0) -> StudentT:
         family: StudentT = super()._family(n_features, scale)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.cluster import DBSCAN, KMeans
 
-from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.inspection import component_summary
 from skvmf.model_selection import ComponentPath
 
@@ -55,6 +55,25 @@ def test_the_kind_of_components_is_that_of_the_mixture(kind):
     assert_array_equal(summary.labels, [0, 1, 2, 3])
     assert_array_equal(summary.sizes, [40, 30, 20, 10])
     assert (summary.cosines is None) == (not isinstance(kind, VonMisesFisherMixture))
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        VonMisesFisherMixture(4, concentrations_init=[1.0, 50.0, 5e3, 1e5]),
+        VonMisesFisherMixture(2, concentrations_init=[1.0, 50.0]),
+        SparseGaussianMixture(4, precisions_init=np.tile(100.0 * np.eye(4), (4, 1, 1))),
+        SparseGaussianMixture(2, precisions_init=np.tile(100.0 * np.eye(4), (2, 1, 1))),
+        SparseGaussianMixture(3, weight_floor=0.3),
+        StudentTMixture(4, degrees_of_freedom=[1.0, 2.0, 50.0, 1e3]),
+        StudentTMixture(3, degrees_of_freedom=[1.0, 2.0, 50.0]),
+    ],
+)
+def test_what_is_given_for_the_components_of_a_mixture_says_nothing_of_clusters(own):
+    plain = component_summary(type(own)(), X, labels=CLASSES)
+    summary = component_summary(own, X, labels=CLASSES)
+    for name in ("weights", "angles", "nearest", "overlaps", "typical"):
+        assert_array_equal(getattr(summary, name), getattr(plain, name))
 
 
 def test_paths_and_cuts():

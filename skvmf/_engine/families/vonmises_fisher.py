@@ -361,11 +361,21 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         return self.components(centres.T, half, half)
 
     def select(self, components: DirectionalComponents, numbers: Array) -> DirectionalComponents:
-        return self.components(
-            np.take(components.directions, numbers, axis=1),
-            components.lengths[numbers],
-            components.complements[numbers],
-            components.concentrations[numbers] if self.fixed_concentrations else None,
+        # All arrays as they are: given concentrations are not what a method would derive.
+        concentrated = components.concentrated[numbers]
+        centred_at = components.centred_at
+        if centred_at is not None:
+            centred_at = centred_at[numbers] if concentrated.any() else None
+        return replace(
+            components,
+            directions=np.take(components.directions, numbers, axis=1),
+            lengths=components.lengths[numbers],
+            complements=components.complements[numbers],
+            concentrations=components.concentrations[numbers],
+            log_normalizers=components.log_normalizers[numbers],
+            peaks=components.peaks[numbers],
+            concentrated=concentrated,
+            centred_at=centred_at,
         )
 
     def with_shapes(
