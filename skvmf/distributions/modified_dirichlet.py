@@ -28,7 +28,6 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 from scipy.special import betaln, logit, logsumexp, xlogy
 
-from .._docstrings import add_shared_parameters
 from .._kernels import simplex as dirichlet
 from .._typing import Array, Values
 from ._arguments import RandomState, checked_array, checked_generator, checked_number, checked_size
@@ -319,6 +318,10 @@ def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Values:
     ----------
     x : array_like of shape (..., n)
         Points of the simplex: they sum to 1.
+    alpha : array_like of shape (n,)
+        Parameters, any real numbers up to 1e300 in absolute value (1e4 for n > 3 with a floor).
+    floor : float
+        Minimum of an entry, in [0, 1/n]; positive if any alpha is not. 0 gives the Dirichlet.
 
     Returns
     -------
@@ -424,6 +427,13 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
 def log_normalizer(alpha: ArrayLike, floor: float) -> float:
     """Return the logarithm of the normalizer, by integration.
 
+    Parameters
+    ----------
+    alpha : array_like of shape (n,)
+        Parameters, any real numbers up to 1e300 in absolute value (1e4 for n > 3 with a floor).
+    floor : float
+        Minimum of an entry, in [0, 1/n]; positive if any alpha is not. 0 gives the Dirichlet.
+
     Returns
     -------
     float
@@ -460,6 +470,13 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
 
 def mean(alpha: ArrayLike, floor: float) -> Array:
     """Return the expectation of a point.
+
+    Parameters
+    ----------
+    alpha : array_like of shape (n,)
+        Parameters, any real numbers up to 1e300 in absolute value (1e4 for n > 3 with a floor).
+    floor : float
+        Minimum of an entry, in [0, 1/n]; positive if any alpha is not. 0 gives the Dirichlet.
 
     Returns
     -------
@@ -504,6 +521,8 @@ def rvs(
     ----------
     alpha : array_like of shape (n,)
         Parameters, any real numbers up to 1e4 in absolute value.
+    floor : float
+        Minimum of an entry, in [0, 1/n]; positive if any alpha is not. 0 gives the Dirichlet.
     size : int, tuple of int or None, default=1
         Number of points, or their shape; None is one point without an axis for it.
     random_state : int, RandomState, Generator or None, default=None
@@ -565,11 +584,3 @@ def _checked(alpha: ArrayLike, floor: float) -> tuple[Array, float]:
 
 
 # Parameters of functions that do not describe them.
-_OF_FUNCTIONS = {
-    "alpha": """alpha : array_like of shape (n,)
-    Parameters, any real numbers up to 1e300 in absolute value (1e4 for n > 3 with a floor).""",
-    "floor": """floor : float
-    Minimum of an entry, in [0, 1/n]; positive if any alpha is not. 0 gives the Dirichlet.""",
-}
-for _name in __all__:
-    add_shared_parameters(globals()[_name], _OF_FUNCTIONS)

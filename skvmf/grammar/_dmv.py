@@ -202,10 +202,6 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     [array([2, 3, 0, 3])]
     """
 
-    _of_methods: ClassVar[dict[str, str]] = {
-        "X": """X : sequence of array-like of str or int
-    The tags of each sentence, at least one."""
-    }
     tags_: Array
     root_log_prob_: Array
     stop_log_prob_: Array
@@ -274,6 +270,11 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         **options : dict
             Constructor arguments.
 
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
         Raises
         ------
         ValueError
@@ -308,10 +309,22 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
 
         Parameters
         ----------
+        X : sequence of array-like of str or int
+            The tags of each sentence, at least one.
         y : sequence of array-like of int, default=None
             The head of every tag, as positions in the sentence from 1, with exactly one 0, the
             root. With heads, the rules are estimated from the trees in one step. The trees need not
             be projective, although the model gives others probability zero.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
         """
         items, offsets = flatten(X)
         check_tags(items, offsets)
@@ -333,6 +346,11 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     def predict(self, X: TaggedSentences) -> list[Array]:
         """Return the most probable tree of each sentence.
 
+        Parameters
+        ----------
+        X : sequence of array-like of str or int
+            The tags of each sentence, at least one.
+
         Returns
         -------
         heads : list of ndarray of int64
@@ -344,6 +362,11 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
 
     def score_samples(self, X: TaggedSentences) -> Array:
         """Return the log-likelihood of each sentence, summed over its projective trees.
+
+        Parameters
+        ----------
+        X : sequence of array-like of str or int
+            The tags of each sentence, at least one.
 
         Returns
         -------
@@ -359,6 +382,8 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
 
         Parameters
         ----------
+        X : sequence of array-like of str or int
+            The tags of each sentence, at least one.
         y : Ignored
             Present by convention; `attachment_score` compares trees.
 
@@ -376,6 +401,8 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
 
         Parameters
         ----------
+        n_samples : int, default=1
+            Number of draws.
         max_length : int, default=100
             Longer sentences are drawn again; some grammars never stop.
 

@@ -324,7 +324,25 @@ class Autoencoder(
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
     def fit(self, X: MatrixLike, y: object = None) -> Self:
-        """Train a new network."""
+        """Train a new network.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
+        """
         with all_or_nothing(self):
             train = self._rows(X, reset=True)
             training = self._begin(train.shape[1])
@@ -339,7 +357,25 @@ class Autoencoder(
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: MatrixLike, y: object = None) -> Self:
-        """Train for one more epoch on some rows; early stopping does not apply."""
+        """Train for one more epoch on some rows; early stopping does not apply.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
+        """
         is_first = not hasattr(self, "network_")
         with all_or_nothing(self):
             rows = self._rows(X, reset=is_first)
@@ -352,6 +388,11 @@ class Autoencoder(
 
     def posterior(self, X: MatrixLike) -> BetaGaussian:
         """Return the distributions of the latent variables of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
 
         Returns
         -------
@@ -369,6 +410,11 @@ class Autoencoder(
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the means of the latent variables of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
 
         Returns
         -------
@@ -425,6 +471,13 @@ class Autoencoder(
 
         Compare models of the same beta, alphas and kind of target or observation only: each changes
         the loss. To choose these, compare errors of ``inverse_transform(transform(X))`` instead.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
 
         Returns
         -------

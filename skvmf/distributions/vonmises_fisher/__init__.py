@@ -9,7 +9,6 @@ Functions cite sections of Nonnenmacher and Sahani, "A solution for the mean par
 von Mises-Fisher distribution".
 """
 
-from ..._docstrings import add_shared_parameters
 from ._density import (
     entropy,
     fit,
@@ -51,18 +50,3 @@ __all__ = [
     "variance_eigenvalues",
     "variance_function",
 ]
-
-_OF_FUNCTIONS = {  # what functions take that do not describe it
-    "kappa": """kappa : float or array_like
-    Concentration, from 0 to 1e150.""",
-    "dim": """dim : int or array_like of int
-    Dimension d of the ambient space, from 2 to 1e15.""",
-    "r": """r : float or array_like
-    Mean resultant length in [0, 1).""",
-    "complement": """complement : float or array_like, default=None
-    1 - r, if it is known more precisely than by subtraction.""",
-    "mean": """mean : array_like of shape (..., d)
-    Mean parameters, inside the unit ball.""",
-}
-for _name in __all__:
-    add_shared_parameters(globals()[_name], _OF_FUNCTIONS)

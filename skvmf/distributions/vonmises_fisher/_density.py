@@ -79,6 +79,13 @@ def logpdf(
 def entropy(kappa: ArrayLike, dim: ArrayLike) -> Values:
     """Return the differential entropy with respect to surface area.
 
+    Parameters
+    ----------
+    kappa : float or array_like
+        Concentration, from 0 to 1e150.
+    dim : int or array_like of int
+        Dimension d of the ambient space, from 2 to 1e15.
+
     Returns
     -------
     float or ndarray of float64
@@ -103,6 +110,15 @@ def variance_eigenvalues(
     The trace along + (d - 1) across is 1 - r^2. See sections 2.1 and 2.4 of Nonnenmacher and
     Sahani.
 
+    Parameters
+    ----------
+    r : float or array_like
+        Mean resultant length in [0, 1).
+    dim : int or array_like of int
+        Dimension d of the ambient space, from 2 to 1e15.
+    complement : float or array_like, default=None
+        1 - r, if it is known more precisely than by subtraction.
+
     Returns
     -------
     along : float or ndarray of float64
@@ -126,6 +142,11 @@ def variance_eigenvalues(
 
 def variance_function(mean: ArrayLike) -> Array:
     """Return the covariance matrix for a mean parameter (Nonnenmacher and Sahani, section 2.4).
+
+    Parameters
+    ----------
+    mean : array_like of shape (..., d)
+        Mean parameters, inside the unit ball.
 
     Returns
     -------
@@ -191,6 +212,11 @@ def unit_rows(x: ArrayLike, name: str) -> Array:
 def mean_negentropy(mean: ArrayLike) -> Values:
     """Return the negative entropy Psi at mean parameters (Nonnenmacher and Sahani, section 1).
 
+    Parameters
+    ----------
+    mean : array_like of shape (..., d)
+        Mean parameters, inside the unit ball.
+
     Returns
     -------
     float or ndarray of float64, shape (...)
@@ -208,6 +234,11 @@ def mean_negentropy(mean: ArrayLike) -> Values:
 
 def natural_parameter(mean: ArrayLike) -> Array:
     """Return natural parameters, the gradient of Psi (Nonnenmacher and Sahani, appendix A.1).
+
+    Parameters
+    ----------
+    mean : array_like of shape (..., d)
+        Mean parameters, inside the unit ball.
 
     Returns
     -------
@@ -227,6 +258,11 @@ def natural_parameter(mean: ArrayLike) -> Array:
 
 def negentropy_hessian(mean: ArrayLike) -> Array:
     """Return the Hessian matrices of Psi (Nonnenmacher and Sahani, section 2.2, appendix A.1).
+
+    Parameters
+    ----------
+    mean : array_like of shape (..., d)
+        Mean parameters, inside the unit ball.
 
     Returns
     -------

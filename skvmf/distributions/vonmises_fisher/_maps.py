@@ -135,6 +135,11 @@ def checked_lengths(
 def log_sphere_area(dim: ArrayLike) -> Values:
     """Return the logarithm of the surface area of the unit sphere.
 
+    Parameters
+    ----------
+    dim : int or array_like of int
+        Dimension d of the ambient space, from 2 to 1e15.
+
     Returns
     -------
     float or ndarray of float64
@@ -156,6 +161,13 @@ def log_partition(kappa: ArrayLike, dim: ArrayLike) -> Values:
     The log-density with respect to surface area is kappa m.x - Phi(kappa) - `log_sphere_area`. See
     section 1 of Nonnenmacher and Sahani. The relative error is below 1e-14.
 
+    Parameters
+    ----------
+    kappa : float or array_like
+        Concentration, from 0 to 1e150.
+    dim : int or array_like of int
+        Dimension d of the ambient space, from 2 to 1e15.
+
     Returns
     -------
     float or ndarray of float64
@@ -174,6 +186,13 @@ def log_partition_deficit(kappa: ArrayLike, dim: ArrayLike) -> Values:
     """Return kappa - Phi(kappa), without the cancellation of that difference.
 
     This is the log-density at the mean direction, with respect to the uniform measure.
+
+    Parameters
+    ----------
+    kappa : float or array_like
+        Concentration, from 0 to 1e150.
+    dim : int or array_like of int
+        Dimension d of the ambient space, from 2 to 1e15.
 
     Returns
     -------
@@ -194,6 +213,10 @@ def mean_resultant_length(kappa: ArrayLike, dim: ArrayLike, *, complement: bool 
 
     Parameters
     ----------
+    kappa : float or array_like
+        Concentration, from 0 to 1e150.
+    dim : int or array_like of int
+        Dimension d of the ambient space, from 2 to 1e15.
     complement : bool, default=False
         Return 1 - A(kappa), to full relative accuracy, instead.
 
@@ -337,6 +360,10 @@ def concentration(
 
     Parameters
     ----------
+    r : float or array_like
+        Mean resultant length in [0, 1).
+    dim : int or array_like of int
+        Dimension d of the ambient space, from 2 to 1e15.
     complement : float or array_like, default=None
         1 - r, if it is known more precisely than by subtraction: kappa is about (d - 1)/(2 (1 - r))
         for r near 1, and must not be above 1e150.
@@ -374,8 +401,14 @@ def negentropy(
 
     Parameters
     ----------
+    r : float or array_like
+        Mean resultant length in [0, 1).
+    dim : int or array_like of int
+        Dimension d of the ambient space, from 2 to 1e15.
     order : {0, 1, 2}, default=0
         Order of the derivative.
+    complement : float or array_like, default=None
+        1 - r, if it is known more precisely than by subtraction.
     method : {"exact", "ode", "rational", "refined", "banerjee", "newton"}, default="exact"
         How to compute it:
 
