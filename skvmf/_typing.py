@@ -38,7 +38,7 @@ MatrixLike: TypeAlias = ArrayLike | HasShape
 Numbers: TypeAlias = SupportsArray | Sequence[float] | Sequence[Sequence[float]]
 # What rows are when they have been checked; SciPy brings no types.
 Matrix: TypeAlias = Array | sparse.csr_array
-RandomState: TypeAlias = int | np.random.RandomState | None
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
 # Fitted attributes, the state of a pickle, or options to pass on, by name.
 Attributes: TypeAlias = dict[str, Any]

@@ -58,8 +58,8 @@ class BaseEllipticalMixture(BaseMixture):
         What NaN in X means. 'error' refuses it. 'marginal' takes it for a value that is missing at
         random, in dense rows of floats: densities, responsibilities and fits use the observed
         features of each row, and `lower_bound_` is their log-likelihood. A row without any has
-        the weights as responsibilities. Starts see values that are filled under one normal
-        distribution.
+        the weights as responsibilities. Starts look at whole rows where these are half of all,
+        else also at rows that are filled, and judge what they find by the rows as they are.
     means_init : array-like of shape (n_components, n_features), default=None
         Initial means, instead of `init_params`. The initial covariances, or scale matrices, are
         then the covariance of all rows.

@@ -103,7 +103,7 @@ array-like, default='merging'
         EM stops when a step changes `lower_bound_` by at most `tol`.
     max_iter : int, default=100
         Maximum number of EM steps.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the starts and of `sample`. Fits are bit-identical for any number of threads, which
         the limit of BLAS sets (``threadpoolctl``, ``OMP_NUM_THREADS``).
     warm_start : bool, default=False
@@ -173,7 +173,7 @@ array-like, default='merging'
         "fixed": [SomeOf({"weights", "means"})],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
         "warm_start": ["boolean"],
         "learning_decay": [Interval(Real, 0, 1, closed="right")],
         "checkpoint": [str, PathLike, None],
@@ -270,6 +270,8 @@ def fit_description(
 
 def _as_text(value: Any) -> str:
     """Return a parameter as a short text that tells it from others."""
+    if isinstance(value, np.random.Generator):
+        return f"Generator {digest(value.bit_generator.state)}"
     if isinstance(value, np.random.RandomState):
         state: Any = value.get_state(legacy=False)
         return f"RandomState {state['bit_generator']} {digest(state)}"

@@ -276,3 +276,16 @@ def test_kmeans_starts_on_a_sample_that_is_drawn_by_weight(mixture, partition):
             assert_allclose(fit.weights_, counts / 3000, atol=0.01)  # of all rows
     fit = mixture(3, init_size=100, **options).fit(rows, sample_weight=(y < 3).astype(float))
     assert adjusted_rand_score(y[y < 3], fit.labels_[y < 3]) > 0.99
+
+
+@pytest.mark.parametrize("kind", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_a_generator_is_a_random_state_that_goes_on(kind):
+    rows, _ = make_blobs(300, 4, centers=3, cluster_std=3.0, random_state=0)
+    options = {"init_params": "random", "max_iter": 3, "tol": 0}
+    generator = np.random.default_rng(5)
+    first, second = (kind(3, random_state=generator, **options).fit(rows) for _ in range(2))
+    again = kind(3, random_state=np.random.default_rng(5), **options).fit(rows)
+    assert_array_equal(first.means_, again.means_)
+    assert not np.array_equal(first.means_, second.means_)
+    draws = [first.sample(3)[0] for _ in range(2)]
+    assert not np.array_equal(*draws)
