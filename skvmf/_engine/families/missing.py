@@ -44,18 +44,14 @@ class ObservedRows:
         assert missing is not None
         self._kind = kind
         self._components = components
-        self._X = missing.X
-        self._mask = missing.mask
-        self._order = missing.order
-        self._n_missing = missing.n_missing
-        self._patterns = missing.patterns
+        self._rows = missing
         if kind.full:
             self._precisions, self._roots = components.for_missing
             K, d = components.means.shape
-            first, after, n_missing = self._patterns[:, :3].T
+            first, after, n_missing = missing.patterns[:, :3].T
             is_frequent = ((after - first) * (K * d * d) >= MIN_PRODUCTS) & (n_missing < d)
-            self._frequent = [slice(*rows) for rows in self._patterns[is_frequent, :2]]
-            self._others = np.ascontiguousarray(self._patterns[~is_frequent])
+            self._frequent = [slice(*rows) for rows in missing.patterns[is_frequent, :2]]
+            self._others = np.ascontiguousarray(missing.patterns[~is_frequent])
 
     def scores(self, units: Array | None = None) -> tuple[Array, Array]:
         """Return minus half the squared distances of what is observed (n, K), and what they lack.
@@ -64,34 +60,36 @@ class ObservedRows:
         units (d,) if they are given.
         """
         components = self._components
-        shape = len(self._X), len(components)
+        shape = len(self._rows.X), len(components)
         scores = np.empty(shape)
         log_dets = np.empty(shape)  # of the precisions of missing features
         if self._kind.full:
             arguments = self._arguments(self._others)
             kernels.full_scores(*arguments, self._roots, scores, log_dets)
             if units is not None:
-                log_dets += 2 * (self._mask @ np.log(units))[:, None]
+                log_dets += 2 * (self._rows.mask @ np.log(units))[:, None]
             for rows in self._frequent:
                 pattern = self._pattern(rows)
-                scores[rows] = full_scores(self._X[rows][:, pattern.observed], pattern.marginal)
+                scores[rows] = full_scores(
+                    self._rows.X[rows][:, pattern.observed], pattern.marginal
+                )
                 log_dets[rows] = 2 * (components.log_det - pattern.marginal.log_det)
                 if units is not None:  # which the determinant of the marginal lacks
                     log_dets[rows] -= 2 * np.log(units[pattern.observed]).sum()
         else:
             scales = self._by_feature(components.cholesky)
-            kernels.diagonal_scores(self._X, components.means, scales, scores)
+            kernels.diagonal_scores(self._rows.X, components.means, scales, scores)
             scales = scales if units is None else scales * units
-            log_dets = np.dot(self._mask, 2 * np.log(scales).T)
+            log_dets = np.dot(self._rows.mask, 2 * np.log(scales).T)
         log_dets = self._as_given(log_dets)
-        return self._as_given(scores), 0.5 * (_LOG_2PI * self._n_missing[:, None] - log_dets)
+        return self._as_given(scores), 0.5 * (_LOG_2PI * self._rows.n_missing[:, None] - log_dets)
 
     def moments(self, weights: Array, shares: Array) -> tuple[Array, Array]:
         """Return centred moments by `weights` (n, K), conditional covariances by `shares`."""
         kind = self._kind
         components = self._components
         K, d = components.means.shape
-        weights, shares = weights[self._order], shares[self._order]
+        weights, shares = weights[self._rows.order], shares[self._rows.order]
         if kind.full:
             both = np.empty((K, d + 1, d))
             kernels.full_moments(*self._arguments(self._others), weights, shares, both)
@@ -100,8 +98,8 @@ class ObservedRows:
                 self._add_moments(rows, weights[rows], shares[rows], first, second)
         else:
             first, second = np.zeros((K, d)), np.zeros((K, d))
-            kernels.diagonal_moments(self._X, components.means, weights, first, second)
-            second += np.dot(shares.T, self._mask) * self._by_feature(components.covariances)
+            kernels.diagonal_moments(self._rows.X, components.means, weights, first, second)
+            second += np.dot(shares.T, self._rows.mask) * self._by_feature(components.covariances)
         if kind.shared:
             second = second.sum(axis=0)
         elif kind.name == "spherical":
@@ -113,23 +111,23 @@ class ObservedRows:
 
     def conditional_means(self, resp: Array) -> Array:
         """Return the rows (n, d), missing values replaced by means, by responsibilities (n, K)."""
-        resp = resp[self._order].astype(np.float64)
+        resp = resp[self._rows.order].astype(np.float64)
         if self._kind.full:
-            filled = np.zeros_like(self._X)
-            kernels.add_full_means(*self._arguments(self._patterns), resp, filled)
+            filled = np.zeros_like(self._rows.X)
+            kernels.add_full_means(*self._arguments(self._rows.patterns), resp, filled)
         else:
             filled = np.dot(resp, self._components.means)
-        return self._as_given(np.where(self._mask, filled, self._X))
+        return self._as_given(np.where(self._rows.mask, filled, self._rows.X))
 
     def _arguments(self, patterns: Array) -> tuple[Array, ...]:
         """Return the first arguments of the kernels for full covariances."""
-        d = self._X.shape[1]
+        d = self._rows.X.shape[1]
         work = np.empty((2 * d + 2, d))
-        return self._X, patterns, self._components.means, self._precisions, work
+        return self._rows.X, patterns, self._components.means, self._precisions, work
 
     def _pattern(self, rows: slice) -> _Pattern:
         """Return the components as rows of one pattern see them."""
-        is_missing = self._mask[rows.start]
+        is_missing = self._rows.mask[rows.start]
         by_pattern = self._components.by_pattern
         key = is_missing.tobytes()
         pattern: _Pattern | None = by_pattern.get(key)
@@ -162,7 +160,7 @@ class ObservedRows:
         """Add the moments about the means of rows of one pattern."""
         pattern = self._pattern(rows)
         marginal = pattern.marginal
-        X = self._X[rows][:, pattern.observed]
+        X = self._rows.X[rows][:, pattern.observed]
         observed_first, observed_second = full_moments(X, DenseResponsibilities(weights), marginal)
         ones = np.ones(len(weights))
         counts = np.dot(ones, weights)
@@ -176,7 +174,7 @@ class ObservedRows:
     def _as_given(self, rows: Array) -> Array:
         """Return rows in the order of the block."""
         given = np.empty_like(rows)
-        given[self._order] = rows
+        given[self._rows.order] = rows
         return given
 
     def _by_feature(self, covariances: Array) -> Array:

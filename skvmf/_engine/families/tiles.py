@@ -13,11 +13,12 @@ from ..._typing import Array, DType
 # products it takes as they are, where it has kernels for that.
 MAX_UNCOPIED_PRODUCT = 10**6  # multiplications
 COPYING_ARCHITECTURES = {"Haswell", "Zen"}  # have none
-# On these, copies of a smaller matrix cost less than products that leave the cache.
-MIN_TILED_SIZE = 2**15  # entries of a matrix
+# There, copies of a matrix of so many entries, one for each tile, cost less than products that leave
+# the cache; smaller matrices are not tiled.
+MIN_TILED_SIZE = 2**15
 TILE_ROWS = 512  # taken at once
 MIN_TILE_ROWS = 128  # from which calls cost less than copies
-MAX_CACHED_BYTES = 2**24  # of work space that a thread uses again: larger pages are given back
+MAX_CACHED_BYTES = 2**24  # of work space that a thread uses again; larger arrays are given back
 
 
 def tile_rows(size: int, most: int) -> int:

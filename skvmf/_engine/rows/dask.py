@@ -255,9 +255,10 @@ class DaskRows(RowSource):
         )
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
-        unit = self._no_blocks.unit
-        missing = self._no_blocks.missing
-        rows = make_rows(self._taken(indices), None, unit=unit, width=width, missing=missing)
+        kind = self._no_blocks
+        rows = make_rows(
+            self._taken(indices), None, unit=kind.unit, width=width, missing=kind.missing
+        )
         return rows.subset(np.arange(len(indices)), weights, width, single)
 
     def take(self, indices: Array) -> Array:
