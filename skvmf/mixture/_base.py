@@ -190,19 +190,23 @@ class BaseMixture(MixtureParameters, ABC):
             begun = self._begin(data, continued)
             tasks = callback_tasks(self, arguments, _STAGES_OF_A_START * int(self.n_init))
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
-                starts = MultiStart(data.rows, progress, checkpoint, **self._stops())
+                stops = int(self.max_iter), self.tol, self.flat_start
+                shown = self._public_attributes
+                starts = MultiStart(data.rows, progress, checkpoint, *stops, shown)
                 if isinstance(begun.first, Start):
                     result = starts.best(begun.mixture, begun.first, self._generator())
                 else:
                     result = starts.run(begun.first)
                 fitted, statistics = result.point.sorted(result.stats)
+                if statistics is not None:
+                    statistics = replace(statistics, unit=data.rows.weight_unit)
                 if result.of_rows is not None and fitted.params is result.point.params:
                     labelled = result.of_rows
                 elif data.chunks is None:
                     labelled = predictions.labels_and_probabilities(fitted, data.rows)
                 else:
                     labelled = self._label_chunks(fitted, data.chunks)
-                self._publish_fit(fitted, statistics, result, labelled, data.rows.weight_unit)
+                self._publish_labelled(fitted, statistics, labelled, n_steps=0, result=result)
         self._warn_if_degenerate(fitted)
         if has_empty_components(self):
             warn_of_empty_components(self, data.rows, begun.n_components)
@@ -263,7 +267,8 @@ class BaseMixture(MixtureParameters, ABC):
                 labelled = predictions.labels_and_probabilities(fitted, data.rows)
             else:
                 labelled = self._label_chunks(fitted, data.chunks)
-            self._publish_batch(fitted, statistics, labelled)
+            n_steps = getattr(self, "n_steps_", 0) + 1
+            self._publish_labelled(fitted, statistics, labelled, n_steps)
         return self
 
     def fit_predict(
@@ -378,16 +383,11 @@ class BaseMixture(MixtureParameters, ABC):
         values = {name: np.array(getattr(self, name)) for name in self._by_number}
         return {name: value for name, value in values.items() if value.ndim > 0}
 
-    def _by_number_in(self, fitted: Point) -> dict[str, Array]:
-        """Return parameters by number as a fit has them; added components have a flat prior."""
-        prior = fitted.mixture.weight_prior.alpha
-        alpha = np.broadcast_to(prior, len(fitted.params.weights))[: fitted.n_components]
-        return {"weight_concentration_prior": self._with_added(alpha, 1.0)}
-
-    def _with_added(self, values: Array, of_added: float) -> Array:
-        """Return values of the components of a fit, and of those that are added to them."""
-        n_added = int(self.n_components) - len(values)
-        return np.append(values, np.full(n_added, of_added))
+    def _by_number_in(self, fitted: Point) -> dict[str, tuple[Array, float]]:
+        """Return parameters by number as a fit has them, and what added components get."""
+        alpha = fitted.mixture.weight_prior.alpha
+        of_each = np.broadcast_to(alpha, len(fitted.params.weights))[: fitted.n_components]
+        return {"weight_concentration_prior": (of_each, 1.0)}
 
     def _continuing(self, fitted: Point) -> Self:
         """Return an estimator with the parameters of this one, for a fit that goes on.
@@ -396,20 +396,15 @@ class BaseMixture(MixtureParameters, ABC):
         start from scratch is left out. So nothing has to be as long as `n_components` is now.
         """
         read = getattr(self, "_read_by_number", {})
-        unchanged = {
-            name
-            for name, value in self._parameters_by_number().items()
-            if name in read and np.array_equal(value, read[name])
-        }
         of_fit = self._by_number_in(fitted)
-        without: dict[str, Any] = dict.fromkeys(self._first_values())
-        return self._changed(without | {name: of_fit[name] for name in unchanged})
-
-    def _changed(self, parameters: dict[str, Any]) -> Self:
-        """Return this estimator with other parameters; nothing is copied."""
-        other = type(self).__new__(type(self))
-        other.__dict__ = vars(self) | parameters
-        return other
+        continuing = type(self).__new__(type(self))  # without a copy of anything
+        continuing.__dict__ = vars(self) | dict.fromkeys(self._first_values())
+        for name, value in self._parameters_by_number().items():
+            if name in read and np.array_equal(value, read[name]):
+                own, of_added = of_fit[name]
+                n_added = int(self.n_components) - len(own)
+                setattr(continuing, name, np.append(own, np.full(n_added, of_added)))
+        return continuing
 
     def _first_values(self) -> dict[str, Any]:
         """Return what is given for components to begin with, by the names of the parameters."""
@@ -518,61 +513,22 @@ class BaseMixture(MixtureParameters, ABC):
         described = partial(fit_description, name, params, data.rows, continued)
         return Checkpoint(self.checkpoint, described)
 
-    def _stops(self) -> dict[str, Any]:
-        """Return when the runs of a fit end, and what its callbacks see."""
-        return {
-            "max_iter": int(self.max_iter),
-            "tol": self.tol,
-            "flat_start": self.flat_start,
-            "attributes": self._public_attributes,
-        }
-
-    def _publish_fit(
-        self,
-        fitted: Point,
-        statistics: Statistics | None,
-        result: MixtureResult,
-        labelled: tuple[Array, Array],
-        weight_unit: float,
-    ) -> None:
-        """Set a fit, its labels and probabilities, and all other attributes."""
-        if statistics is not None:
-            statistics = replace(statistics, unit=weight_unit)
-        labels, probabilities = labelled
-        of_rows: Attributes = {"labels_": labels, "probabilities_": probabilities}
-        read = self._parameters_by_number()
-        self._publish(fitted, statistics, result, n_steps_=0, _read_by_number=read, **of_rows)
-
     # The steps of `partial_fit`.
 
     def _stream_to_continue(self) -> Point | None:
         """Return the fit that a batch continues, None if there is none yet."""
-        continued: Point | None = getattr(self, "_fitted", None)
-        if continued is not None:
-            check_stream_continues("n_components", continued.n_components, self.n_components)
-            has_background = len(continued.background) > 0
-            check_stream_continues("background", has_background, self.background)
-        return continued
+        if not hasattr(self, "_fitted"):
+            return None
+        check_stream_continues(self._fitted, self)
+        return self._fitted
 
     def _first_components(self, mixture: Mixture, rows: RowSource) -> Point:
-        """Return the components that the first batch of a stream begins with."""
-        options = self._stops() | {"max_iter": 0}
-        starts = MultiStart(rows, Progress(None), Checkpoint(), **options)
+        """Return the components that the first batch of a stream begins with: those of a start."""
+        stops = 0, self.tol, self.flat_start
+        starts = MultiStart(rows, Progress(None), Checkpoint(), *stops, self._public_attributes)
         flat = replace(mixture, weight_prior=FLAT)
         result = starts.best(flat, self._start(rows), self._generator())
         return result.point.sorted()[0]
-
-    def _publish_batch(
-        self, fitted: Point, statistics: Statistics | None, labelled: tuple[Array, Array]
-    ) -> None:
-        """Set the mixture after a batch, and the attributes of the batch."""
-        for name in _OF_WHOLE_FITS & set(vars(self)):
-            delattr(self, name)
-        n_steps = getattr(self, "n_steps_", 0) + 1
-        labels, probabilities = labelled
-        of_rows: Attributes = {"labels_": labels, "probabilities_": probabilities}
-        read = self._parameters_by_number()
-        self._publish(fitted, statistics, n_steps_=n_steps, _read_by_number=read, **of_rows)
 
     # Predictions, scores and samples.
 
@@ -740,12 +696,12 @@ class BaseMixture(MixtureParameters, ABC):
     def _skvmf_merge_path(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
         """Return the path from this fit down to fewer components, for the rows of the fit."""
         rows = read_rows(self, X, sample_weight, role="batch").rows
-        continuing = self._continuing(self._fitted)
 
         def of_size(n_components: int) -> Mixture:
-            sized = continuing._changed({"n_components": n_components})
-            family = sized._family_on(rows, rows.total_weight)
-            return sized._assembled(family, self._fitted.background)
+            continuing = self._continuing(self._fitted)
+            continuing.n_components = n_components
+            family = continuing._family_on(rows, rows.total_weight)
+            return continuing._assembled(family, self._fitted.background)
 
         return MergePath(of_size, self._fitted, self.lower_bound_, rows, self.tol)
 
@@ -819,13 +775,9 @@ class BaseMixture(MixtureParameters, ABC):
 
         self._check_ready()
         chunks = validated_chunks(self, X, reset=False)
-        n_columns = None
-        if columns == "components":
-            n_columns = self._fitted.n_components
-        elif columns == "features":
-            n_columns = self.n_features_in_
-        mixture = self._without_data(self._fitted)
-        return mapped(mixture, method, chunks, dtype, n_columns, is_sparse)
+        n_columns = {"components": self._fitted.n_components, "features": self.n_features_in_}
+        width = None if columns is None else n_columns[columns]
+        return mapped(self._without_data(self._fitted), method, chunks, dtype, width, is_sparse)
 
     def _label_chunks(self, fitted: Point, chunks: Any) -> tuple[Array, Array]:
         """Return labels and the responsibilities of those components, of and as Dask arrays."""
@@ -870,6 +822,23 @@ class BaseMixture(MixtureParameters, ABC):
                 "lower_bound_": result.bounds[-1],
             }
         return attributes
+
+    def _publish_labelled(
+        self,
+        fitted: Point,
+        statistics: Statistics | None,
+        labelled: tuple[Array, Array],
+        n_steps: int,
+        result: MixtureResult | None = None,
+    ) -> None:
+        """Publish a fit with the labels and probabilities of its rows, or of a batch."""
+        if result is None:
+            for name in _OF_WHOLE_FITS & set(vars(self)):
+                delattr(self, name)
+        labels, probabilities = labelled
+        of_rows: Attributes = {"labels_": labels, "probabilities_": probabilities}
+        self._read_by_number = self._parameters_by_number()
+        self._publish(fitted, statistics, result, n_steps_=n_steps, **of_rows)
 
     def _publish(
         self,

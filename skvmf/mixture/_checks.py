@@ -184,13 +184,16 @@ def check_warm_start(fitted: Point, mixture: Any) -> None:
     )
 
 
-def check_stream_continues(name: str, before: object, now: object) -> None:
-    """Refuse a parameter, given by name, that a stream cannot change."""
-    if now != before:
-        raise ValueError(
-            f"partial_fit continues with {name}={before}, and {name} is {now} now: set it "
-            "back, or start from scratch with a clone of the mixture."
-        )
+def check_stream_continues(fitted: Point, mixture: Any) -> None:
+    """Refuse changes of parameters that a stream cannot follow."""
+    of_fit = {"n_components": fitted.n_components, "background": len(fitted.background) > 0}
+    for name, before in of_fit.items():
+        now = getattr(mixture, name)
+        if now != before:
+            raise ValueError(
+                f"partial_fit continues with {name}={before}, and {name} is {now} now: set it "
+                "back, or start from scratch with a clone of the mixture."
+            )
 
 
 def refuse_overflow(largest: float, holder: str) -> None:

@@ -67,7 +67,11 @@ def read_rows(
     if are_first:
         finds_components = begins and role == "first batch"
         _refuse_too_few(rows.n_rows, int(mixture.n_components), finds_components)
-        _refuse_no_weight(rows.total_weight)
+        if rows.total_weight == 0:
+            raise ValueError(
+                "All rows with positive weight are zero: a zero row has no direction, so "
+                "there is nothing to fit. Remove empty rows or check the preprocessing."
+            )
     if rows.incomplete and (begins or role == "fit"):
         _refuse_unobserved(rows, getattr(mixture, "feature_names_in_", None))
     known = None
@@ -290,15 +294,6 @@ def _refuse_too_few(n_rows: int, n_components: int, finds_components: bool) -> N
         raise ValueError(
             f"Expected n_samples >= n_components but got n_components = {n_components},"
             f" n_samples = {n_rows}: {advice}."
-        )
-
-
-def _refuse_no_weight(total_weight: float) -> None:
-    """Refuse rows of which none counts."""
-    if total_weight == 0:
-        raise ValueError(
-            "All rows with positive weight are zero: a zero row has no direction, so "
-            "there is nothing to fit. Remove empty rows or check the preprocessing."
         )
 
 

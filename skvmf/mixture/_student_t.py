@@ -234,9 +234,9 @@ default='estimated'
             "scale_matrices": shapes / per_component(latent[0], shapes),
         }
 
-    def _by_number_in(self, fitted: Point) -> dict[str, Array]:
-        dof = self._with_added(fitted.params.components.degrees_of_freedom, INITIAL_DOF)
-        return super()._by_number_in(fitted) | {"degrees_of_freedom": dof}
+    def _by_number_in(self, fitted: Point) -> dict[str, tuple[Array, float]]:
+        dof = fitted.params.components.degrees_of_freedom
+        return super()._by_number_in(fitted) | {"degrees_of_freedom": (dof, INITIAL_DOF)}
 
     def _renumbered_mixture(self, fitted: Point, numbers: Array) -> Mixture:
         mixture = super()._renumbered_mixture(fitted, numbers)
