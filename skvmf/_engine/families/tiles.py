@@ -13,8 +13,8 @@ from ..._typing import Array, DType
 # products it takes as they are, where it has kernels for that.
 MAX_UNCOPIED_PRODUCT = 10**6  # multiplications
 COPYING_ARCHITECTURES = {"Haswell", "Zen"}  # have none
-# There, copies of a matrix of so many entries, one for each tile, cost less than products that leave
-# the cache; smaller matrices are not tiled.
+# There, copies of a matrix of so many entries, one for each tile, cost less than products that
+# leave the cache; smaller matrices are not tiled.
 MIN_TILED_SIZE = 2**15
 TILE_ROWS = 512  # taken at once
 MIN_TILE_ROWS = 128  # from which calls cost less than copies
