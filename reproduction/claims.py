@@ -233,7 +233,7 @@ def measured(text):
     item, _, figure = " ".join(text.split()).partition("; ")
     record = kept(item)
     if re.search(OPERATIONS, figure) or operation_of(figure.split("; ")[2])[0]:
-        return f"{interval(figure, record)[0]:#.3g}".rstrip(".")
+        return f"{interval(figure, record)[0]:.3g}"
     title, *place = figure.split("; ")
     return cell_text(record.cell(title, *place), record.table(title).digits)
 

@@ -63,8 +63,9 @@ def body(paper):
     yield from [f".. admonition:: Main claim: {main.short}", ""]
     yield f"   *The paper:* {main.paper}. *Here:* {main.ours}."
     yield f"   **{sentence(verdict.words)}.** {main.why}"
-    yield from ["", f":Holds: {paper.holds}", f":Does not: {paper.fails}", f":Why: {paper.why}"]
-    yield from [f":Left out: {' '.join(paper.left_out)}"] * bool(paper.left_out)
+    fields = {"Holds": paper.holds, "Not, or in part": paper.fails, "Why": paper.why}
+    fields["Left out"] = " ".join(paper.left_out)
+    yield from ["", *(f":{name}: {text}" for name, text in fields.items() if text)]
     pages = ", ".join(f":doc:`{page}`" for page in paper.pages)
     verdicts = [verdict.verdict for _, verdict in own]
     yield from ["", f"{claims.counted(verdicts, 'claims')}. Details: {pages}.", ""]
