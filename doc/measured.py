@@ -3,15 +3,17 @@
 ``.. measured:: ITEM`` shows a table of a record, the first or the one whose title begins with
 ``:table:``. ``:columns:`` chooses columns, separated by semicolons, each with a new name after
 ``->``. The role ``measured`` shows a cell: ``ITEM; table; row; column``, and after a further
-semicolon the second cell of the row if several rows have the same first one.
+semicolon the second cell of the row if several rows have the same first one. With LESS, PLUS or PER
+between cells it shows what they give (`reproduction.claims`).
 """
 
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+from reproduction import claims
 from reproduction.page import list_table
-from reproduction.results import cell_text, kept, path_of
+from reproduction.results import kept, path_of
 
 
 class MeasuredTable(SphinxDirective):
@@ -32,9 +34,8 @@ class Measured(SphinxRole):
 
     def run(self):
         """Return the figure as text."""
-        item, title, *place = (part.strip() for part in self.text.split(";"))
-        own = record(self.env, item)
-        return [nodes.Text(cell_text(own.cell(title, *place), own.table(title).digits))], []
+        record(self.env, self.text.partition(";")[0])
+        return [nodes.Text(claims.measured(self.text))], []
 
 
 def record(env, item):

@@ -21,7 +21,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m reproduction", description=__doc__)
     add = parser.add_argument
     add("names", nargs="*", metavar="ITEM", help='as in the list, as "P0" for a paper, or "all"')
-    add("--list", action="store_true", help="say what there is, with minutes of the kept runs")
+    add("--list", action="store_true", help="say what there is, with CPU hours of the kept runs")
     add("--data", type=Path, metavar="FOLDER", help="files of data, see reproduction.prepare")
     add("--pictures", type=Path, metavar="FOLDER", help="where to save them (needs matplotlib)")
     add("--cache", type=Path, metavar="FOLDER", help="keeps word vectors for later runs")
@@ -44,13 +44,20 @@ def main(arguments=None):
     if options.list or not options.names:
         for own in chosen:
             needs = f"  (needs {', '.join(own.needs)})" if own.needs else ""
-            print(f"{own.name:16}{own.minutes:6.1f} min  {own.title}{needs}")
-        print(f"{'all':16}{sum(own.minutes for own in chosen):6.0f} min")
+            print(f"{own.name:16}{time_of([own])}  {own.title}{needs}")
+        print(f"{'all':16}{time_of(chosen)}")
         return 0
     failed = [own.name for own in chosen if not (show if options.show else run)(own, options)]
     if failed:
         print(f"\nNot run: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))
+
+
+def time_of(chosen):
+    """Return hours of a core, and minutes of a GPU where one was used, of the kept runs."""
+    hours, minutes = map(sum, zip(*(own.hours for own in chosen), strict=True))
+    gpu = f"+ {minutes:.0f} min GPU" if minutes else ""
+    return f"{hours:6.2f} h CPU {gpu:13}"
 
 
 def heading(item):

@@ -5,9 +5,10 @@ are figures of a record with 95 % intervals over seeds, sets or folds, and the v
 support the claim. A part is written as ``what | figure | limits``. A figure is a cell of a record,
 ``table; row; column``, or several with LESS, PLUS or PER between them; a column may be ``mean of a
 & b``, ``best of a & b`` (the one with the larger mean) or ``least of a`` (of all repeats). Limits
-are ``>= 0``, ``<= 1``, ``0..1`` or ``no difference`` (an interval with zero in it), and after a
-comma wider ones for a claim that is then borne out in part. Parts are repeated for all values of
-the names in braces.
+are ``>= 0``, ``<= 1``, ``0..1`` or ``equal within 0.1`` (a difference whose whole interval is so
+near to zero), and after a comma wider ones for a claim that is then borne out in part. Parts are
+repeated for all values of the names in braces. Sentences show figures of records as the role
+``measured`` of the documentation does: ``ITEM; figure``.
 """
 
 import re
@@ -20,10 +21,10 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t as student
 
-from .results import GUIDE, NotMeasured, mean, summary
+from .results import GUIDE, NotMeasured, cell_text, kept, mean, summary
 
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be judged")
-PARTS = dict(zip(VERDICTS, ("hold", "hold in part", "do not hold", "are undecided"), strict=True))
+PARTS = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
 FAR = 0.2  # of the paper's figure
 MANY = 10  # repeats
 OPERATIONS = " (LESS|PLUS|PER) "
@@ -48,11 +49,13 @@ class Claim:
     item: str
     short: str  # the claim in a few words of ours
     words: str  # a section and its words; what is in brackets is ours
-    found: str  # the verdict, which the parts must give
-    why: str  # which may show cells of records
+    why: str
     parts: tuple[str, ...]
-    differs: str = ""  # from the paper's protocol
+    paper: str = ""  # the paper's figure
+    ours: str = ""
     obstacle: str = ""  # why no record can decide
+    main: bool = False  # whether it is the paper's main claim
+    extra: bool = False  # whether this is a row of ours, which the paper does not claim
 
     def judge(self, record):
         """Return the verdict that a record gives."""
@@ -64,9 +67,8 @@ class Claim:
             return Verdict("cannot be judged", reason=f"Not measured: {error.args[0]}.")
         if self.obstacle:
             return Verdict("cannot be judged", effects, self.obstacle)
-        near = [effect for effect in effects if not effect.far]
-        verdict = combined([effect.verdict for effect in near or effects])
-        return Verdict(verdict, effects, elsewhere=not near)
+        verdict = combined([effect.verdict for effect in effects])
+        return Verdict(verdict, effects, elsewhere=all(effect.far for effect in effects))
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class Paper:
     why: str
     claims: tuple[Claim, ...]
     figures: dict[str, str] = field(default_factory=dict)  # what they show, by item
+    differs: dict[str, str] = field(default_factory=dict)  # from the paper's protocol, by item
     errata: tuple[Erratum, ...] = ()
     left_out: tuple[str, ...] = ()  # what no item reproduces, and why
 
@@ -101,7 +104,6 @@ def read(path):
 
 def claims_in(own):
     """Yield the claims of a file."""
-    texts = own.pop("texts", {})
     for item, some in own.items():
         for claim in some:
             names = claim.pop("for", {})
@@ -111,12 +113,12 @@ def claims_in(own):
                 for part in claim.pop("parts")
                 for values in product(*names.values())
             ]
-            claim["differs"] = claim.get("differs", "").format_map(texts)
+            claim["paper"], claim["ours"] = claim.pop("figures", ("", ""))
             also = claim.pop("also", {})  # other items, with what is said of them
             first = Claim(item, **claim, parts=tuple(dict.fromkeys(filled)))
             yield first
-            for other, (short, found, why) in also.items():
-                yield replace(first, item=other, short=short, found=found, why=why)
+            for other, different in also.items():
+                yield replace(first, item=other, **different)
 
 
 def flat(values):
@@ -140,44 +142,46 @@ class Effect:
     value: float
     low: float
     high: float
-    wanted: tuple[float, float] | None = None  # None if no difference is
-    partly: tuple[float, float] | None = None
+    limits: str
     far: tuple[str, ...] = ()  # figures of ours that are far from the paper's
 
     @property
     def verdict(self):
         """Return the verdict of this figure alone."""
-        if self.wanted is None:
-            return "holds" if self.low <= 0 <= self.high else "does not hold"
-        for verdict, bounds in (("holds", self.wanted), ("holds in part", self.partly)):
+        wanted, partly = ([*map(bound, self.limits.split(", ")), None])[:2]
+        for verdict, bounds in (("holds", wanted), ("holds in part", partly)):
             if bounds and self.low >= bounds[0] and self.high <= bounds[1]:
                 return verdict
-        least, most = self.partly or self.wanted
+        least, most = partly or wanted
         return "does not hold" if self.high < least or self.low > most else "cannot be judged"
 
-    def __str__(self):
+    @property
+    def figure(self):
+        """Return the figure and its interval as text."""
         value, low, high = (f"{x:.3g}" for x in (self.value, self.low, self.high))
         interval = "" if low == high else f" [{low}, {high}]"
-        if low == "-inf":
-            interval = " (one run)"
+        return f"{value} (one run)" if low == "-inf" else f"{value}{interval}"
+
+    def __str__(self):
         far = f" (far from the paper's: {'; '.join(self.far)})" if self.far else ""
-        return f"{self.what} {value}{interval}{far}"
+        return f"{self.what}: {self.figure}{far}"
 
 
 def effect(part, record):
     """Return what a record gives of a part."""
     what, figure, limits = part.split(" | ")
-    bounds = [None] if limits == "no difference" else [bound(own) for own in limits.split(", ")]
     value, margin = interval(figure, record)
     far = () if "; paper" in figure else tuple(dict.fromkeys(far_from(figure, record)))
-    return Effect(f"{what}:", value, value - margin, value + margin, *(bounds + [None])[:2], far)
+    return Effect(what, value, value - margin, value + margin, limits, far)
 
 
 def bound(text):
     """Return the least and the largest value that limits allow."""
     if ".." in text:
         return tuple(map(float, text.split("..")))
-    sign, number = text.split()
+    sign, number = text.rsplit(" ", 1)
+    if sign == "equal within":
+        return -float(number), float(number)
     return (float(number), np.inf) if sign == ">=" else (-np.inf, float(number))
 
 
@@ -185,6 +189,8 @@ def interval(figure, record):
     """Return a figure and half of its interval: of pairs where all have as many repeats."""
     first, *others = re.split(OPERATIONS, figure)
     found = cell(first, record)
+    if isinstance(found, dict) and not others:
+        return found["mean"], margin(found["sd"], found["n"])
     others = [cell(own, record) if place % 2 else own for place, own in enumerate(others)]
     for operation, other in zip(others[::2], others[1::2], strict=True):
         other = mean(other) if operation == "PER" else other
@@ -222,9 +228,21 @@ def welch(first, second):
     return own[0]["mean"] - own[1]["mean"], student.ppf(0.975, freedom) * sum(errors) ** 0.5
 
 
+def measured(text):
+    """Return a figure of a record in words: ``ITEM; table; row; column``, or several joined."""
+    item, _, figure = " ".join(text.split()).partition("; ")
+    record = kept(item)
+    if re.search(OPERATIONS, figure) or operation_of(figure.split("; ")[2])[0]:
+        return f"{interval(figure, record)[0]:.3g}"
+    title, *place = figure.split("; ")
+    return cell_text(record.cell(title, *place), record.table(title).digits)
+
+
 def summarized(name, record):
-    """Return a record without the many repeats that no claim compares: with summaries of them."""
+    """Return a record with summaries of the many repeats that no claim compares or shows."""
     figures = {part.split(" | ")[1] for claim in claims_of(name) for part in claim.parts}
+    sentences = " ".join(f"{claim.why} {claim.ours}" for claim in claims_of(name))
+    figures.update(re.findall(rf":measured:`{re.escape(name)}; ([^`]*)`", sentences))
     cells = [text.split("; ") for own in figures for text in re.split(OPERATIONS, own)[::2]]
     wanted = {(*own[:2], name) for own in cells for name in operation_of(own[2])[1]}
     for table in record.tables:
@@ -268,8 +286,13 @@ class Verdict:
 
     @property
     def words(self):
-        """Return the verdict in words."""
-        return self.verdict + ", at another level" * self.elsewhere
+        """Return the verdict in words, with the numbers of parts that hold and are refuted."""
+        parts = [effect.verdict for effect in self.effects]
+        counts = (
+            f" ({parts.count('holds')} of {len(parts)}, {parts.count('does not hold')} refuted)"
+        )
+        some = self.verdict == "holds in part"
+        return self.verdict + counts * some + ", at another level" * self.elsewhere
 
     @property
     def because(self):
@@ -282,7 +305,7 @@ class Verdict:
         for verdict in dict.fromkeys(sorted(verdicts, key=VERDICTS.index)):
             some = [str(effect) for effect in self.effects if effect.verdict == verdict]
             more = " and others" * (len(some) > 3)
-            label = "Undecided" if verdict == VERDICTS[-1] else verdict.capitalize()
+            label = "Open" if verdict == VERDICTS[-1] else verdict.capitalize()
             words.append(f"{label}: {'; '.join(some[:3])}{more}.")
         return " ".join(words)
 
@@ -290,7 +313,7 @@ class Verdict:
 def combined(verdicts):
     """Return the verdict on a claim of several parts.
 
-    What is undecided does not bear a claim out, nor does it refute one.
+    What is open does not bear a claim out, nor does it refute one.
     """
     held = [verdict for verdict in verdicts if verdict.startswith("holds")]
     if not verdicts or set(verdicts) == {"cannot be judged"}:
@@ -303,7 +326,7 @@ def combined(verdicts):
 def counted(verdicts, parts="parts"):
     """Say how many parts of a claim have which verdict."""
     numbers = {v: verdicts.count(v) for v in VERDICTS if v in verdicts}
-    some = ", ".join(f"{n} {v if n == 1 else PARTS[v]}" for v, n in numbers.items())
+    some = ", ".join(f"{n} {v if n == 1 else PARTS.get(v, v)}" for v, n in numbers.items())
     return f"Of {len(verdicts)} {parts} {some}"
 
 
@@ -313,5 +336,4 @@ def shown(name, record):
     for own in claims_of(name):
         verdict = own.judge(record)
         lines += [f"{verdict.words.upper()}: {own.words}", f"    {verdict.because}"]
-        lines += [f"    Differs: {own.differs}"] * bool(own.differs)
     return "\n".join(lines)

@@ -11,8 +11,8 @@ from .results import GUIDE, kept
 
 MODULES = [
     *(f".p0_{name}" for name in ("negentropy", "texts")),
-    *(f".p1_{name}" for name in ("mixtures", "grammars")),
-    *(f".p2_{name}" for name in ("expectation", "images", "documents")),
+    *(f".p1_{name}" for name in ("modes", "mixtures", "grammars")),
+    *(f".p2_{name}" for name in ("expectation", "steps", "images", "documents")),
     *(f".p3_{name}" for name in ("theory", "trajectories")),
     ".p4_tables",
 ]
@@ -65,10 +65,10 @@ class Item:
         return self.function(setting, **(self.small if setting.small else {}) | chosen)
 
     @property
-    def minutes(self):
-        """CPU time of the run that its record is of; 0 without a record."""
+    def hours(self):
+        """Hours of a core, and minutes of a GPU, of the run that its record is of."""
         record = kept(self.name)
-        return record.minutes if record else 0.0
+        return (record.minutes / 60, record.gpu_minutes) if record else (0.0, 0.0)
 
 
 ITEMS: dict[str, Item] = {}

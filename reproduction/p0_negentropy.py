@@ -185,14 +185,14 @@ def figure_4(setting, largest=10_000):
     return Record("SciPy's RK45 from r = 0, as in the paper.", "none", tables)
 
 
-def explicit(dim, start, tolerance, r=0.5):
-    """Solve the equation from r = 0 by an explicit method, and return r and kappa."""
+def explicit(dim, start, tolerance, r=0.5, first=0.0):
+    """Solve the equation from a first r by an explicit method, and return r and kappa."""
 
     def equation(r, state):
         return [state[0] / ((1 - r) * (1 + r) * state[0] - (dim - 1) * r)]
 
     options = {"method": "RK45", "rtol": tolerance, "atol": tolerance}
-    end = solve_ivp(equation, (0, r), [start], **options)
+    end = solve_ivp(equation, (first, r), [start], **options)
     return end.t, end.y[0]
 
 
@@ -204,6 +204,18 @@ def draw_root_finding(figure, record):
         axis.loglog([int(row[0]) for row in table.rows], errors, ".-", label=table.columns[column])
     axis.set(xlabel="d", ylabel="largest absolute error of kappa")
     axis.legend(frameon=False)
+
+
+@item("P0.reverse", "the equation in reverse (appendix A.3)", small={"dims": (10,)})
+def reverse(setting, dims=(2, 3, 10, 100, 1000), far=0.9, near=0.1, error=1e-10):
+    """Solve the equation inwards from a value that is a little too large."""
+    title = f"kappa at r = {near} over the exact one, from r = {far} with a relative error of"
+    table = Table(title, ["d", "0", f"{error:g}"], "e")
+    exact = [concentration(np.array([near, far]), dim) for dim in dims]
+    for dim, (inner, outer) in zip(dims, exact, strict=True):
+        starts = (outer, outer * (1 + error))
+        table.add(str(dim), *(explicit(dim, k, 1e-12, near, far)[1][-1] / inner for k in starts))
+    return Record("SciPy's RK45, tolerances of 1e-12.", "none", [table])
 
 
 @item(
@@ -253,6 +265,27 @@ def variance_function(setting, dims=(2, 3, 10, 100), number=100_000):
         "0",
         [variance, hessian],
     )
+
+
+@item("P0.ball", "the bound on the trace, inside the ball (A.2)", small={"number": 100})
+def bound_on_the_trace(setting, number=10_000):
+    """Draw directions from von Mises-Fisher distributions, and lengths in three ways."""
+    table = Table(
+        "What 1 - r^2 is above the trace of the covariance of samples",
+        ["lengths", "d = 2", "d = 10", "d = 100"],
+        "e",
+    )
+    rng = np.random.default_rng(0)
+    for name in ("one", "uniform in [0, 1]", "one half"):
+        cells = []
+        for dim in (2, 10, 100):
+            X = vonmises_fisher.rvs(np.eye(dim)[0], 2.0 * dim, size=number, random_state=0)
+            scales = {"one": 1.0, "one half": 0.5}.get(name, rng.random((number, 1)))
+            X = X * scales
+            mean = X.mean(axis=0)
+            cells.append(1 - mean @ mean - ((X - mean) ** 2).sum(axis=1).mean())
+        table.add(name, *cells)
+    return Record(f"{number:,} samples; kappa = 2 d; r is the length of their mean.", "0", [table])
 
 
 def radial(mean):

@@ -1,4 +1,4 @@
-"""P1, mixtures of Gaussians under the modified Dirichlet: algorithms 1 and 2, Figures 1 to 5."""
+"""P1, mixtures of Gaussians under the modified Dirichlet: Figures 1 to 5."""
 
 from itertools import product
 
@@ -6,7 +6,6 @@ import numpy as np
 from scipy.special import digamma, entr, logsumexp
 
 from skvmf import SparseGaussianMixture
-from skvmf.distributions import modified_dirichlet
 
 from .items import item
 from .results import Record, Table, mean
@@ -90,6 +89,16 @@ def evaluate(test, weights, means, covariances):
     return logsumexp(scores, axis=1).mean(), np.exp(entr(weights).sum())
 
 
+def scored(fit, n, alpha, distance, runs, tests, limit):
+    """Return log-likelihoods of other points and numbers of components, of many data sets."""
+    found = []
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        X, others = sample(n, rng, distance), sample(tests, rng, distance)
+        found.append(evaluate(others, *fit(X, alpha, seed, limit)))
+    return np.transpose(found)
+
+
 def draw_mixtures(figure, record):
     """Draw log-likelihoods and numbers over alpha, and a typical model of each size."""
     axes = figure.subplots(2, 3)
@@ -129,12 +138,7 @@ def figures_1_to_5(setting, runs=300, tests=10_000, limit=1000):
             ["method", "log-likelihood", "components", "median log-likelihood"],
         )
         for name, (fit, alpha) in lines.items():
-            found = []
-            for seed in range(runs):
-                rng = np.random.default_rng(seed)
-                X, others = sample(n, rng, distance), sample(tests, rng, distance)
-                found.append(evaluate(others, *fit(X, alpha, seed, limit)))
-            scores, numbers = np.transpose(found)
+            scores, numbers = scored(fit, n, alpha, distance, runs, tests, limit)
             table.add(name, scores, numbers, np.median(scores))
         tables.append(table)
     return Record(
@@ -148,69 +152,17 @@ def figures_1_to_5(setting, runs=300, tests=10_000, limit=1000):
     )
 
 
-@item("P1.alg", "finding the mode (Algorithms 1 and 2)", small={"total": 100})
-def algorithms(setting, total=2000):
-    """Hold the printed algorithms against a search over what may be on the floor."""
-    rng = np.random.default_rng(0)
-    right = dict.fromkeys(["Algorithm 1", "Algorithm 2 as printed", "Algorithm 2, corrected"], 0)
-    for _ in range(total):
-        n = int(rng.integers(2, 8))
-        alpha, floor = rng.normal(1, 3, size=n), rng.uniform(1e-6, 1 / n)
-        alpha[0] = 1 + rng.exponential()  # the printed ones need one above 1
-        best = mode_by_search(alpha, floor)
-        for name, x in (
-            ("Algorithm 1", modified_dirichlet.mode(alpha, floor)),
-            ("Algorithm 2 as printed", as_printed(alpha, floor)),
-            ("Algorithm 2, corrected", modified_dirichlet.mode(alpha, floor, method="sorting")),
-        ):
-            right[name] += bool(np.abs(x - best).max() < 1e-9)
-    modes = Table("Right modes of random parameters", ["algorithm", "share", "right"], 4)
-    for name, count in right.items():
-        modes.add(name, count / total, f"{count} of {total}")
-    rounds = Table("Share of random parameters at which one round is enough", ["floor", "share"])
-    for floor in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2):
-        rng = np.random.default_rng(0)
-        alphas = (rng.normal(1, 3, size=int(rng.integers(2, 38))) for _ in range(total))
-        rounds.add(f"{floor:g}", np.mean([one_round(alpha, floor) for alpha in alphas]))
-    return Record(
-        "Two to seven entries, normal parameters, at least one of them above 1; rounds: two to 37 "
-        "entries, of which none above 1 is below the floor after the first.",
-        "0",
-        [modes, rounds],
+@item(
+    "P1.small",
+    "variational Bayes at ever smaller parameters",
+    small={"runs": 2, "tests": 500, "limit": 20},
+)
+def small_parameters(setting, runs=300, tests=10_000, limit=1000):
+    """Fit by variational Bayes below the smallest parameter of the paper's figures."""
+    table = Table(
+        "Means 4 apart: log-likelihood of 10,000 others, effective number of components",
+        ["points and parameter", "log-likelihood", "components"],
     )
-
-
-def one_round(alpha, floor):
-    """Return whether Algorithm 1 ends after one iteration."""
-    free = alpha > 1
-    x = (alpha[free] - 1) / (alpha[free] - 1).sum() * (1 - floor * (~free).sum())
-    return bool((x >= floor).all())
-
-
-def as_printed(alpha, floor):
-    """Return what Algorithm 2 gives, line by line as printed."""
-    order = np.argsort(alpha)
-    sums = np.cumsum((alpha[order] - 1)[::-1])[::-1]
-    x, t = np.empty(len(alpha)), 0
-    for i, k in enumerate(order):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            x[k] = (alpha[k] - 1) / sums[i] * (1 - floor * t)
-        if x[k] < floor:
-            x[k], t = floor, t + 1
-    return x
-
-
-def mode_by_search(alpha, floor):
-    """Return the mode: entries on the floor are those of the smallest parameters, so try all."""
-    order, n = np.argsort(alpha), len(alpha)
-    best, value = None, -np.inf
-    for count in range(n):
-        free = order[count:]
-        if (alpha[free] <= 1).any():
-            continue
-        x = np.full(n, floor)
-        x[free] = (alpha[free] - 1) / (alpha[free] - 1).sum() * (1 - floor * count)
-        own = modified_dirichlet.log_kernel(x, alpha)
-        if x.min() >= floor * (1 - 1e-12) and own > value:
-            best, value = x, own
-    return best
+    for n, alpha in product((20, 200), (1e-5, 1e-8, 1e-12)):
+        table.add(f"{n}, {alpha:g}", *scored(by_mean_field, n, alpha, 4.0, runs, tests, limit))
+    return Record("Data sets and starts of P1.fig1.", f"{runs} from 0", [table])

@@ -34,14 +34,15 @@ WORDS = (5, 10, 15, 20)  # of a topic
 
 
 def counts(folder, validation=1000):
-    """Return counts of the 2000 most frequent words, of training and of test documents."""
+    """Return counts of the 2000 most frequent words, of training and of test documents; words."""
     texts, _, splits = messages(folder)
     vectorizer = CountVectorizer(max_features=2000, stop_words=stop_words(folder), dtype=np.float32)
     train = vectorizer.fit_transform(texts[splits == "train"])
     test = vectorizer.transform(
         texts[splits == "test"][validation:]
     )  # the first chose the paper's settings
-    return [X[np.diff(X.indptr) > 0] for X in (train, test)]
+    kept = (X[np.diff(X.indptr) > 0] for X in (train, test))
+    return *kept, vectorizer.get_feature_names_out().tolist()
 
 
 def nvdm(folder):
@@ -109,7 +110,7 @@ def draw_coherence(figure, record):
 )
 def table_3(setting, epochs=500, seeds=5, validation=1000):
     """Train document models with three decoders; what is trained is kept and not redone."""
-    train, test = counts(setting.data, validation)
+    train, test, _ = counts(setting.data, validation)
     title = "l1 distance of proportions to reconstructions"
     table = Table(
         f"{title}, {epochs} epochs as in appendix A.2",
@@ -144,7 +145,7 @@ def table_3(setting, epochs=500, seeds=5, validation=1000):
         f"2000 words, 50 topics; {epochs} epochs of the paper's 500. {made_at(networks)}",
         " ".join(map(str, range(seeds))),
         [table, quick],
-        earlier(networks),
+        **earlier(networks),
     )
 
 
@@ -210,21 +211,61 @@ def table_3_of_counts(
         f"{made_at(networks.values())}",
         f"{' '.join(map(str, range(seeds)))}, of alphas not chosen the first {min(tried, seeds)}",
         [table, topics, listed],
-        earlier(networks.values()),
+        **earlier(networks.values()),
     )
+
+
+@item(
+    "P2.topics",
+    "coherence of topics where errors are lowest (Figure 2)",
+    needs=(*FILES, "torch", "wordllama"),
+    small={"epochs": 1, "seeds": 1, "validation": 10},
+)
+def topics_of_proportions(setting, epochs=500 // FASTER, seeds=5, validation=1000):
+    """Train on proportions with a small beta, and measure the coherence of topics."""
+    train, test, words = counts(setting.data, validation)
+    options = {"beta": 1e-4, "learning_rate": FASTER * 5e-5, "max_epochs": epochs}
+    alike, networks = similarities(words), []
+    table = Table("Coherence of topics of proportions", ["decoder", "l1", *map(str, WORDS)])
+    for name in ("softmax", "1.5-entmax"):
+        own = []
+        for seed in range(seeds):
+            settings = options | {"entmax_alpha": DECODERS[name], "random_state": seed}
+            train_one = partial(with_topics, train, test, settings, alike)
+            own.append(once(setting, keyed("P2.topics", settings), train_one))
+        networks += own
+        table.add(name, *np.transpose([network.found for network in own]))
+    table.add("any two words", None, *[alike[np.triu_indices(len(words), 1)].mean()] * len(WORDS))
+    return Record(
+        f"The words and documents of P2.tab3, beta 1e-4, {epochs} epochs of Adam at 1e-3. "
+        f"{made_at(networks)}",
+        " ".join(map(str, range(seeds))),
+        [table],
+        **earlier(networks),
+    )
+
+
+def with_topics(train, test, settings, alike):
+    """Return the error of one model and the coherence of its topics."""
+    model = fitted(train, settings)
+    return [errors(model, test)[0], *coherence(model, alike)]
 
 
 def of_counts(words, train, test, validation, settings, listed):
     """Return errors on test and validation documents, zeros, coherence and topics to be listed."""
     model = fitted(train, settings)
     l1, zeros = errors(model, test[validation:])
-    alike = similarities(words)
-    scores = [
+    scores = coherence(model, similarities(words))
+    topics = [" ".join(words[own] for own in topic) for topic in top_words(model, max(WORDS))]
+    return [l1, errors(model, test[:validation])[0], zeros, *scores, topics if listed else []]
+
+
+def coherence(model, alike):
+    """Return the mean similarity of the first words of the topics, by their number."""
+    return [
         np.mean([alike[np.ix_(own, own)][np.triu_indices(k, 1)].mean() for own in topics])
         for k, topics in ((k, top_words(model, k)) for k in WORDS)
     ]
-    topics = [" ".join(words[own] for own in topic) for topic in top_words(model, max(WORDS))]
-    return [l1, errors(model, test[:validation])[0], zeros, *scores, topics if listed else []]
 
 
 def similarities(words):

@@ -85,7 +85,7 @@ def register(name, data, title, rate=5e-5, epochs=50):
             f"{epochs} epochs, the paper 50 at 5e-05. {made_at(networks)}",
             " ".join(map(str, range(seeds))),
             [table, course],
-            earlier(networks),
+            **earlier(networks),
         )
 
     options = {"needs": (*FILES[data], "torch"), "small": {"epochs": 1, "seeds": 1, "limit": 500}}
@@ -128,6 +128,11 @@ class Network:
     found: list
     before: bool = False  # whether an earlier run has left it
 
+    @property
+    def on_gpu(self):
+        """Whether a GPU trained it."""
+        return "NVIDIA" in self.machine
+
 
 def once(setting, key, function):
     """Return what a function finds, or what an earlier run has left in the file of networks."""
@@ -136,9 +141,13 @@ def once(setting, key, function):
     kind, _, seed = key.rpartition("-")
     if seed in known.setdefault(kind, {}):
         return Network(**known[kind][seed], before=True)
-    start = time.process_time()
+    import torch
+
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""  # as skvmf chooses
+    clock = time.perf_counter if gpu else time.process_time
+    start = clock()
     found = rounded(function())
-    network = Network(commit(), processor(), round(time.process_time() - start), found)
+    network = Network(commit(), gpu or processor(), round(clock() - start), found)
     print(f"  {key}: {network.seconds} s", flush=True)
     if path:
         known[kind][seed] = {n: own for n, own in vars(network).items() if n != "before"}
@@ -148,8 +157,10 @@ def once(setting, key, function):
 
 
 def earlier(networks):
-    """Return the minutes that earlier runs took."""
-    return sum(network.seconds for network in networks if network.before) / 60
+    """Return the minutes of cores that earlier runs took, and those of GPUs of all runs."""
+    core = sum(own.seconds for own in networks if own.before and not own.on_gpu) / 60
+    gpu = sum(own.seconds for own in networks if own.on_gpu) / 60
+    return {"minutes": core, "gpu_minutes": float(f"{gpu:.2g}")}
 
 
 def made_at(networks):

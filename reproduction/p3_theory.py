@@ -82,10 +82,15 @@ def figure_1(setting, size=41, truths=TRUTHS, max_iter=3000):
     )
 
 
+def start_points():
+    """Return 16 points (mu_1, mu_2) that have the order of the truth."""
+    low, high = np.meshgrid(np.linspace(-3, -0.5, 4), np.linspace(0.2, 3, 4))
+    return np.stack([low.ravel(), high.ravel()], axis=-1)
+
+
 def fewest_steps(truth, coordinates, max_iter):
     """Return the median steps of ascent to a truth, at the best of many learning rates."""
-    low, high = np.meshgrid(np.linspace(-3, -0.5, 4), np.linspace(0.2, 3, 4))
-    start, best = np.stack([low.ravel(), high.ravel()], axis=-1), np.inf
+    start, best = start_points(), np.inf
     for rate in np.geomspace(0.25, 16, 25):
         points, steps = start.copy(), np.full(len(start), np.inf)
         for step in range(1, int(min(max_iter, best)) + 1):

@@ -6,6 +6,7 @@ from skvmf import RelativeGMM, SparseGaussianMixture
 
 from .instruments.path import path_of
 from .items import item
+from .p3_theory import COORDINATES, start_points, velocity
 from .results import Record, Table
 
 TRUTH, START = np.array([-5.1, -5.0]), np.array([[-2.5], [2.0]])
@@ -143,6 +144,47 @@ def printed(setting, sets=30):
         "30 samples, 0 to 29",
         [table, others],
     )
+
+
+@item("P3.attractors", "what slows learning down near the singularity", small={"sets": 2, "few": 3})
+def attractors(setting, sets=30, few=25):
+    """Count short steps of EM in every reading, and measure ascent to equal means."""
+    short = Table(
+        "Steps shorter than a hundredth of the way, from (-2.5, 2) to (-5.1, -5)",
+        ["sixth line", "steps", "share of all"],
+        2,
+    )
+    for name in list(READINGS)[:-1]:
+        found = []
+        for seed in range(sets):
+            path = by_reading(sample(seed)[:, 0], name)
+            lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
+            small = lengths < 0.01 * np.linalg.norm(path[-1] - path[0])
+            found.append([small.sum(), small.mean()])
+        short.add(name, *np.transpose(found))
+    columns = ["coordinates", *map(str, marks := (10, 100, 300))]
+    ascent = Table("Ascent to equal means: median distance at the best rate, by steps", columns)
+    for name in COORDINATES:
+        reached = [nearest(name, rate, marks) for rate in np.geomspace(0.25, 16, few)]
+        ascent.add(name, *np.min(reached, axis=0))
+    return Record(
+        "The paper's figures: samples of Figure 2, 200 rows each; expected gradients of Figure 1 "
+        "from 16 points, as in P3.fig1.",
+        f"{sets} samples, from 0",
+        [short, ascent],
+    )
+
+
+def nearest(coordinates, rate, marks):
+    """Return the median distances from equal means after some steps of ascent."""
+    points, distances = start_points(), []
+    for n_steps in range(1, max(marks) + 1):
+        points = points + rate * velocity(points, (0, 0), coordinates)
+        if not np.abs(points).max() < 100:
+            return np.full(len(marks), np.inf)
+        if n_steps in marks:
+            distances.append(np.median(np.linalg.norm(points, axis=1)))
+    return distances
 
 
 def by_reading(x, reading, start=START[:, 0], *, tol=1e-6, max_iter=1000):

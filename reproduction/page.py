@@ -36,81 +36,123 @@ def picture(name):
 
 
 def overview():
-    """Return a screen for each paper: what it claims, what holds, what does not, and why."""
-    items = load().values()
-    minutes = {own.name: own.minutes for own in items}
-    neural = sum(own for name, own in minutes.items() if name.startswith(("P2.tab2", "P2.tab3")))
+    """Return a screen for each paper: its main claim, what holds and what does not, all claims."""
+    hours, minutes = map(sum, zip(*(own.hours for own in load().values()), strict=True))
     lines = [
-        f"The recorded runs took {sum(minutes.values()) / 60:.0f} hours, of which autoencoders "
-        f"took {neural / 60:.0f}. Some of these were trained on a GPU: on one core, they would "
-        "take about 25 hours more.",
-        "",
+        f"The recorded runs took {hours:.0f} hours of a core and {minutes:.0f} minutes of a GPU."
     ]
     for key, paper in claims.papers().items():
-        own = [(claim, claim.judge(kept(claim.item))) for claim in paper.claims]
-        title = f"{key}: {paper.name}"
-        lines += [title, "-" * len(title), "", f"*{paper.title}.*", ""]
-        lines += [f":It claims: {paper.says}", f":What holds: {paper.holds}"]
-        lines += [f":What does not: {paper.fails}", f":Why: {paper.why}"]
-        lines += [f":Left out: {' '.join(paper.left_out)}"] * bool(paper.left_out)
-        pages = ", ".join(f":doc:`{page}`" for page in paper.pages)
-        lines += [
-            f":Details: {pages}",
-            "",
-            f"{claims.counted([v.verdict for _, v in own], 'claims')}:",
-            "",
-        ]
-        rows = [("claim", "verdict", "why")]
-        rows += [
-            (f":ref:`{claim.short} <{anchor(claim.item)}>`", f"**{verdict.words}**", claim.why)
-            for claim, verdict in own
-        ]
-        lines += [list_table(rows, widths="30 14 56"), ""]
+        lines += ["", *screen(key, paper)]
     return "\n".join(lines)
 
 
+def screen(key, paper):
+    """Yield the lines of a paper's screen."""
+    title = f"{key}: {paper.name}"
+    yield from [title, "-" * len(title), "", ".. container:: paper", ""]
+    for line in body(paper):
+        yield from (f"   {part}".rstrip() for part in line.splitlines() or [""])
+
+
+def body(paper):
+    """Yield the lines of a paper's screen below its title."""
+    judged = [(claim, claim.judge(kept(claim.item))) for claim in paper.claims]
+    own = [pair for pair in judged if not pair[0].extra]
+    main, verdict = next(pair for pair in own if pair[0].main)
+    yield from [f"*{paper.title}.* {paper.says}", ""]
+    yield from [f".. admonition:: Main claim: {main.short}", ""]
+    yield f"   *The paper:* {main.paper}. *Here:* {main.ours}."
+    yield f"   **{sentence(verdict.words)}.** {main.why}"
+    fields = {"Holds": paper.holds, "Not, or in part": paper.fails, "Why": paper.why}
+    fields["Left out"] = " ".join(paper.left_out)
+    yield from ["", *(f":{name}: {text}" for name, text in fields.items() if text)]
+    pages = ", ".join(f":doc:`{page}`" for page in paper.pages)
+    verdicts = [verdict.verdict for _, verdict in own]
+    yield from ["", f"{claims.counted(verdicts, 'claims')}. Details: {pages}.", ""]
+    rows = [("claim", "the paper", "here", "verdict")]
+    for claim, verdict in own:
+        link = f":ref:`{claim.short} <{anchor(claim.item)}>`"
+        rows.append((f"{link} ★" if claim.main else link, claim.paper, claim.ours, verdict.words))
+    yield from [list_table(rows, widths="28 18 30 24", kind="figures"), ""]
+    extra = [f":ref:`{claim.short} <{anchor(claim.item)}>`" for claim, _ in judged if claim.extra]
+    yield from [f"Rows of ours, which do not count above: {'; '.join(extra)}."] * bool(extra)
+
+
 def section(item, record):
-    """Return the section of an item: its picture beside the paper's, figures and verdicts."""
+    """Return the section of an item: its picture beside the paper's, claims and figures."""
     title = f"{item.name}: {item.title}"
     lines = [f".. _{anchor(item.name)}:", "", title, "-" * len(title), ""]
     data = " --data FOLDER" if any("." in need for need in item.needs) else ""
     lines += [f"``python -m reproduction {item.name}{data}``", ""]
+    paper = claims.papers().get(item.name[:2])
     if record is None:
         lines += ["Not recorded yet.", ""]
     else:
         lines += [f"{escaped(record.settings)} {made(record)}", ""]
         if item.draw:
             lines += [f".. figure:: /generated/{picture(item.name)}", f"   :alt: {item.title}", ""]
-            theirs = claims.papers()[item.name[:2]].figures.get(item.name)
+            theirs = paper and paper.figures.get(item.name)
             lines += [f"   In the paper: {theirs}." if theirs else "", ""]
-    lines += [judged(own, own.judge(record)) for own in claims.claims_of(item.name)] + [""]
+    if paper and item.name in paper.differs:
+        lines += [f"*What differs from the paper:* {paper.differs[item.name]}", ""]
+    judged = [(own, own.judge(record)) for own in claims.claims_of(item.name)]
+    lines += [table_of(judged), parts_of(judged)] if judged else []
     for table in record.tables if record else ():
         rows = [[escaped(cell) for cell in row] for row in table.compared()]
         lines += [list_table(rows, title=table.title), ""]
-    for paper in claims.papers().values():
-        for erratum in paper.errata:
-            if item.name in erratum.items:
-                right = escaped(erratum.right)
-                lines += [f"*Erratum*, {erratum.where}: {right} See :doc:`errata`.", ""]
+    for erratum in paper.errata if paper else ():
+        if item.name in erratum.items:
+            lines += [
+                f"*Erratum*, {erratum.where}: {escaped(erratum.right)} See :doc:`errata`.",
+                "",
+            ]
     return "\n".join(lines)
 
 
-def judged(claim, verdict):
-    """Return a claim and its verdict as an entry of a list."""
-    where, _, words = claim.words.partition(": ")
-    said = escaped(words if words.startswith("[") else f"“{words}”")
-    differs = f" What differs: {escaped(claim.differs)}" * bool(claim.differs)
-    words = verdict.words[0].upper() + verdict.words[1:]
-    return f"- *{claim.short}.* {where}: {said} **{words}.** {escaped(verdict.because)}{differs}"
+def table_of(judged):
+    """Return claims with the paper's figures, ours and the verdicts as a table."""
+    rows = [("claim", "the paper", "here", "verdict", "why")]
+    for claim, verdict in judged:
+        where, _, words = claim.words.partition(": ")
+        said = escaped(words if words.startswith("[") else f"“{words}”")
+        kind = " (main claim)" * claim.main + " (a row of ours)" * claim.extra
+        why = " ".join(filter(None, [verdict.reason, claim.why]))
+        cells = f"**{claim.short}**{kind}. {where}: {said}", claim.paper, claim.ours
+        rows.append((*cells, sentence(verdict.words), why))
+    if not any(claim.ours for claim, _ in judged):
+        return list_table([(row[0], *row[3:]) for row in rows], widths="50 15 35", kind="figures")
+    return list_table(rows, widths="34 14 14 13 25", kind="figures")
+
+
+def parts_of(judged):
+    """Return the parts of claims, folded: their figures, what is wanted and the verdicts."""
+    lines = [".. dropdown:: The parts of each claim, with 95 % intervals", ""]
+    for claim, verdict in judged:
+        rows = [("part", "here", "wanted", "verdict")]
+        for own in verdict.effects:
+            far = f" (far from the paper's: {'; '.join(own.far)})" if own.far else ""
+            open_or = "open" if own.verdict == claims.VERDICTS[-1] else own.verdict
+            rows.append((*map(escaped, (own.what + far, own.figure, own.limits)), open_or))
+        table = list_table(rows, title=claim.short, widths="50 22 16 12", kind="figures")
+        lines += [f"   {line}".rstrip() for line in table.splitlines()] * bool(verdict.effects)
+        lines.append("")
+    return "\n".join(lines)
+
+
+def sentence(text):
+    """Return text that begins with a capital."""
+    return text[0].upper() + text[1:]
 
 
 def made(record):
     """Say how a record was made."""
-    minutes, took = record.minutes, "a minute"
+    minutes, took = record.minutes, "less than two minutes"
     if minutes >= 2:
-        took = f"{minutes:.0f} minutes" if minutes < 90 else f"{minutes / 60:.0f} hours"
+        took = f"{minutes:.0f} minutes" if minutes < 60 else f"{minutes / 60:.1f} hours"
+    gpu = f" and {record.gpu_minutes:.0f} minutes of a GPU" if record.gpu_minutes else ""
     return (
-        f"Seeds: {record.seeds}. It took {took}; commit {record.commit}; machine: {record.machine}."
+        f"Seeds: {record.seeds}. It took {took} of a core{gpu}; commit {record.commit}; machine: "
+        f"{record.machine}."
     )
 
 
@@ -124,10 +166,10 @@ def anchor(name):
     return "item-" + name.lower().replace(".", "-")
 
 
-def list_table(rows, title="", widths=""):
+def list_table(rows, title="", widths="", kind=""):
     """Return rows of strings as a table, the first as its heads."""
     lines = [f".. list-table:: {escaped(title)}".rstrip(), "   :header-rows: 1"]
-    lines += [f"   :widths: {widths}"] * bool(widths)
+    lines += [f"   :widths: {widths}"] * bool(widths) + [f"   :class: {kind}"] * bool(kind)
     for row in rows:
         marks = ["   * -", *["     -"] * (len(row) - 1)]
         lines += [""] * (row is rows[0])

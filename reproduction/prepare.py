@@ -116,6 +116,19 @@ def compressed(files, folder):
             out.write(Path(file).read_bytes())
 
 
+def dependencies(files, folder):
+    """Read sentences with a blank line between them: in a line a word, its tag and its head."""
+    with gzip.open(folder / "wsj_dependency_sample.conllu.gz", "wt", encoding="utf-8") as out:
+        for file in sorted(files):
+            blocks = Path(file).read_text(encoding="utf-8").strip().split("\n\n")
+            for number, block in enumerate(blocks, 1):
+                out.write(f"# sent_id = {Path(file).stem}-{number}\n")
+                for place, line in enumerate(block.splitlines(), 1):
+                    word, tag, head = line.split()
+                    out.write(f"{place}\t{word}\t_\t_\t{tag}\t_\t{head}\t_\t_\t_\n")
+                out.write("\n")
+
+
 def subset(files, folder):
     """Take the first images of each class of Fashion-MNIST, class after class."""
     for split, number, images, labels in (("train", 1000, *files[:2]), ("test", 200, *files[2:])):
@@ -153,6 +166,7 @@ READERS = {
     "mr": sentences("mr", ("positive", "negative")),
     "nvdm": renamed("nvdm"),
     "ewt": compressed,
+    "wsj": dependencies,
     "stopwords": stopwords,
     "mnist": renamed("mnist"),
     "fashion": subset,

@@ -71,7 +71,8 @@ class Record:
     settings: str  # what was run, in sentences
     seeds: str  # the seeds or sets that were repeated
     tables: list[Table]
-    minutes: float = 0.0  # an item gives those of earlier runs whose results it has read
+    minutes: float = 0.0  # of a core; an item gives those of earlier runs that it has read
+    gpu_minutes: float = 0.0
     commit: str = ""
     machine: str = ""
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import struct
 
 import numpy as np
@@ -24,6 +25,7 @@ def small_folder(tmp_path_factory):
     for split in ("train", "test"):
         with gzip.open(folder / f"en_ewt-ud-{split}.conllu.gz", "wt", encoding="utf-8") as file:
             file.writelines(trees(rng))
+    shutil.copy(folder / "en_ewt-ud-train.conllu.gz", folder / "wsj_dependency_sample.conllu.gz")
     for name in ("mnist-train", "mnist-t10k", "fashion-train", "fashion-test"):
         pixels = rng.integers(0, 256, size=(64, 8, 8), dtype=np.uint8)
         with gzip.open(folder / f"{name}-images-idx3-ubyte.gz", "wb") as file:

@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
 
-from reproduction import p1_mixtures, p2_expectation, p3_theory
+from reproduction import p1_modes, p2_expectation, p3_theory
 from reproduction import p3_trajectories as p3
 from skvmf import FisherVectorTransformer, VonMisesFisherMixture
 from skvmf.distributions import modified_dirichlet
@@ -24,12 +24,12 @@ def test_the_antiderivative_is_an_arctangent_up_to_six(dim):
 
 
 def test_algorithm_2_is_wrong_as_printed():
-    printed = p1_mixtures.as_printed(np.array([3.0, 3.0]), 1e-9)
+    printed = p1_modes.as_printed(np.array([3.0, 3.0]), 1e-9)
     np.testing.assert_allclose(printed, [0.5, 1.0])
     corrected = modified_dirichlet.mode([3.0, 3.0], 1e-9, method="sorting")
     np.testing.assert_allclose(corrected, [0.5, 0.5])
     # entries below one in the sums: the first entry is (-9 - 1)/(-9 - 1 + 1 - ...)
-    printed = p1_mixtures.as_printed(np.array([-9.0, 2.0]), 0.01)
+    printed = p1_modes.as_printed(np.array([-9.0, 2.0]), 0.01)
     assert printed[0] > 1
 
 
@@ -211,6 +211,24 @@ def test_components_overlap_only_if_all_is_equal(weight, means, deviations, regu
     information = p3_theory.matrix(means, deviations, np.eye(5), weight)
     least = np.linalg.eigvalsh(information)[0]
     assert least > 1e-4 if regular else abs(least) < 1e-9
+
+
+@pytest.mark.parametrize("weight", [0.3, 0.5])
+def test_equal_weights_identify_their_components(weight):
+    apart = p3_theory.matrix((0.0, 1.5), (1.0, 1.5), np.eye(5), weight)
+    assert np.linalg.eigvalsh(apart)[0] > 1e-4
+    alike = p3_theory.matrix((0.0, 0.0), (1.0, 1.0), np.eye(5), weight)
+    assert abs(np.linalg.eigvalsh(alike)[0]) < 1e-9
+
+
+def test_relative_coordinates_may_have_a_larger_norm():
+    def norms(first, second):
+        return np.hypot(first, second), np.hypot(first, second - first)
+
+    theta, relative = norms(-1.0, 1.0)
+    assert relative > theta
+    theta, relative = norms(3.0, 4.0)
+    assert relative < theta
 
 
 def test_equation_12_is_no_score_of_a_direction():

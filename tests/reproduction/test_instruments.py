@@ -6,15 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, stats
 from scipy.special import expit
 
-from reproduction.instruments import singularity
 from reproduction.instruments.path import path_of
-from reproduction.instruments.two_gaussians import (
-    ascend,
-    expected_gradient,
-    mean_log_likelihood,
-    park_ozeki_coordinates,
-)
+from reproduction.instruments.two_gaussians import expected_gradient
 from skvmf import RelativeGMM
+
+from . import singularity
 
 OVERLAP = [0.5, 0.5], [0.0, 0.0]
 
@@ -57,62 +53,6 @@ def test_relative_velocity_is_the_gradient_through_the_jacobian():
     assert_allclose(absolute.velocity, absolute.gradient)
     assert_allclose(relative.velocity, absolute.gradient @ [[1, 1], [1, 2]], atol=1e-15)
     assert absolute.weight_gradient.shape == (4, 5)
-
-
-@pytest.mark.parametrize("coordinates", ["absolute", "relative"])
-def test_park_ozeki_coordinates_have_their_jacobian(coordinates):
-    def values(v, first, second):
-        if coordinates == "relative":
-            second = first + second
-            return np.array([v, second - first, v * first + (1 - v) * second])
-        return np.array([v, first - second, v * first + (1 - v) * second])
-
-    point = np.array([0.3, -1.0, 2.5])
-    means = [-1.0, 1.5] if coordinates == "relative" else [-1.0, 2.5]
-    there = park_ozeki_coordinates(means, weight=0.3, coordinates=coordinates)
-    assert_allclose(there.position, values(*point))
-    quotient = [(values(*(point + h)) - values(*(point - h))) / 2e-6 for h in 1e-6 * np.eye(3)]
-    assert_allclose(there.jacobian, np.transpose(quotient), atol=1e-9)
-
-
-def test_park_ozeki_metrics_are_those_of_the_paper():
-    v, first, second = 0.3, -1.0, 2.5
-    u, gap = first - second, second - first
-    J = park_ozeki_coordinates([first, second], weight=v).jacobian
-    expected = [[1, 0, u], [0, 2, 2 * v - 1], [u, 2 * v - 1, u**2 + v**2 + (1 - v) ** 2]]
-    assert_allclose(J @ J.T, expected)
-    J = park_ozeki_coordinates([first, second], weight=v, coordinates="relative").jacobian
-    expected = [[1, 0, -gap], [0, 1, 1 - v], [-gap, 1 - v, gap**2 + 1 + (1 - v) ** 2]]
-    assert_allclose(J @ J.T, expected)  # the paper's is for another last row
-
-
-@pytest.mark.parametrize("coordinates", ["absolute", "relative"])
-def test_ascent_follows_the_log_likelihood(coordinates):
-    """A short step over the rate is the difference quotient in the coordinates."""
-    x, h = np.random.default_rng(0).normal(size=50), 1e-5
-
-    def means_of(here):
-        return here if coordinates == "absolute" else [here[0], here[0] + here[1] ** 2]
-
-    here = np.array([-0.7, 1.2])
-    quotient = [
-        (mean_log_likelihood(x, means_of(here + s)) - mean_log_likelihood(x, means_of(here - s)))
-        / (2 * h)
-        for s in h * np.eye(2)
-    ]
-    path = ascend(x, means_of(here), coordinates, rate=1e-4, tol=0, max_iter=1)
-    assert_allclose(path[1], means_of(here + 1e-4 * np.array(quotient)), atol=1e-9)
-
-
-@pytest.mark.parametrize("coordinates", ["absolute", "relative"])
-@pytest.mark.parametrize("rate", [1e-3, 1.0, 1e6])
-def test_a_step_too_long_is_halved(rate, coordinates):
-    x = np.random.default_rng(0).normal(size=50)
-    path = ascend(x, [-1.0, 3.0], coordinates, rate=rate, tol=0, max_iter=20)
-    values = [mean_log_likelihood(x, means) for means in path]
-    assert (np.diff(values) >= 0).all()
-    assert values[-1] > values[0]
-    assert coordinates == "absolute" or (path[:, 0] <= path[:, 1]).all()
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

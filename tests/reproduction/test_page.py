@@ -5,7 +5,8 @@ import ast
 import pytest
 
 from reproduction import claims, items, page
-from reproduction.results import kept
+from reproduction.claims import Claim
+from reproduction.results import Record, kept
 
 from ..conftest import ROOT
 
@@ -22,6 +23,23 @@ def test_pages_are_written_from_the_records(tmp_path):
             part = (tmp_path / f"reproduction_{own.item}.rst").read_text(encoding="utf-8")
             assert own.short in overview
             assert page.escaped(own.words.partition(": ")[2]) in part
+            assert own.ours in part
+            assert (own.ours in overview) != own.extra
+
+
+def test_rows_of_ours_do_not_count_in_the_headline(monkeypatch):
+    own = [Claim("P9.a", name, "", "", (), "x", "y", main=not i) for i, name in enumerate("ab")]
+    extra = Claim("P9.a", "c", "", "", (), extra=True)
+    screen = "\n".join(page.screen("P9", claims.Paper("", "", (), "", "", "", "", (*own, extra))))
+    assert "Of 2 claims 2 cannot be judged" in screen
+    assert "Rows of ours, which do not count above: :ref:`c" in screen
+    assert "Main claim: a" in screen
+
+
+def test_a_record_says_hours_of_cores_and_minutes_of_gpus():
+    made = page.made(Record("", "1", [], minutes=95.0, gpu_minutes=8.9, commit="c", machine="m"))
+    assert "It took 1.6 hours of a core and 9 minutes of a GPU" in made
+    assert "less than two minutes of a core;" in page.made(Record("", "1", []))
 
 
 @pytest.mark.parametrize("name", [name for name, own in ITEMS.items() if own.draw and kept(name)])

@@ -130,6 +130,15 @@ def test_a_treebank_is_compressed(tmp_path):
     assert [list(tags) for tags in bank.tags] == [["VERB"]]
 
 
+def test_dependencies_become_the_columns_of_a_treebank(tmp_path):
+    text = "Go\tVB\t0\n.\t.\t1\n\nThey\tPRP\t2\ngo\tVBP\t0\n"
+    (tmp_path / "wsj_0001.dp").write_text(text)
+    prepare.main(["wsj", str(tmp_path / "wsj_0001.dp"), "--data", str(tmp_path)])
+    bank = load_conllu(tmp_path / "wsj_dependency_sample.conllu.gz", tags="xpos")
+    assert [list(tags) for tags in bank.tags] == [["VB"], ["PRP", "VBP"]]
+    assert [list(heads) for heads in bank.heads] == [[0], [2, 0]]
+
+
 def test_images_are_the_first_of_each_class(tmp_path):
     rng, files = np.random.default_rng(0), []
     for split, number in (("train", 12_000), ("t10k", 3000)):
