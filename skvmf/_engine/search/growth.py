@@ -12,7 +12,7 @@ from .imputed import imputed
 from .starts import Start
 
 
-def grown(
+def with_more_components(
     start: Start,
     mixture: Mixture,
     fitted: FittedMixture,
