@@ -56,7 +56,7 @@ class DaskArrayStep:
     def time_empty_iteration(self):
         """Time what an iteration costs beside its work."""
         if not hasattr(self, "rows"):
-            self.rows = read_rows(self.mixture, self.X).rows
+            self.rows = read_rows(self.mixture, self.X, fitted=self.mixture._fitted).rows
         self.rows.map_reduce_weights(lambda start, weights: 0.0)
 
 

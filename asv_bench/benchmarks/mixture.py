@@ -70,7 +70,7 @@ def texts():
 
 def em_step(mixture, X):
     """Return a function that takes one EM step at a fitted mixture."""
-    rows = read_rows(mixture, X, role="batch").rows
+    rows = read_rows(mixture, X, role="batch", fitted=mixture._fitted).rows
     point = mixture._fitted
 
     def step():

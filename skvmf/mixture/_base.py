@@ -180,38 +180,33 @@ class BaseMixture(MixtureParameters, ABC):
             memory. `labels_` and `probabilities_` are then Dask arrays, which agree to rounding;
             copies and pickles of the mixture leave them out.
         """
-        metadata = {"sample_weight": sample_weight, "known_labels": known_labels}
-        arguments = {"X": X, "y": y, "metadata": metadata}  # which callbacks may ask for
-        with all_or_nothing(self), limited_blas():
+        progress = self._progress(X, y, sample_weight, known_labels)
+        with all_or_nothing(self), limited_blas(), progress:
             continued = self._fit_to_continue()
-            begins = continued is None
-            data = read_rows(self, X, sample_weight, known_labels, role="fit", begins=begins)
+            data = read_rows(self, X, sample_weight, known_labels, role="fit", fitted=continued)
             checkpoint = self._checkpoint(data, continued)
-            begun = self._begin(data, continued)
-            tasks = callback_tasks(self, arguments, _STAGES_OF_A_START * int(self.n_init))
-            with Progress(tasks, self.verbose, self.verbose_interval) as progress:
-                stops = int(self.max_iter), self.tol, self.flat_start
-                shown = self._public_attributes
-                starts = MultiStart(data.rows, progress, checkpoint, *stops, shown)
-                if isinstance(begun.first, Start):
-                    result = starts.best(begun.mixture, begun.first, self._generator())
-                else:
-                    result = starts.run(begun.first)
-                fitted, statistics = result.point.sorted(result.stats)
-                if statistics is not None:
-                    statistics = replace(statistics, unit=data.rows.weight_unit)
-                if result.of_rows is not None and fitted.params is result.point.params:
-                    labelled = result.of_rows
-                elif data.chunks is None:
-                    labelled = predictions.labels_and_probabilities(fitted, data.rows)
-                else:
-                    labelled = self._label_chunks(fitted, data.chunks)
-                self._publish_labelled(fitted, statistics, labelled, n_steps=0, result=result)
+            beginning = self._begin(data, continued)
+            starts = MultiStart(data.rows, progress, checkpoint, **self._stops())
+            if isinstance(beginning.first, Start):
+                result = starts.best(beginning.mixture, beginning.first, self._generator())
+            else:
+                result = starts.run(beginning.first)
+            fitted, statistics = result.point.sorted(result.stats)
+            if statistics is not None:
+                statistics = replace(statistics, unit=data.rows.weight_unit)
+            # Truncated steps note labels, which hold if components were not sorted since.
+            if result.of_rows is not None and fitted.params is result.point.params:
+                labelled = result.of_rows
+            elif data.chunks is None:
+                labelled = predictions.labels_and_probabilities(fitted, data.rows)
+            else:
+                labelled = self._label_chunks(fitted, data.chunks)
+            self._publish_labelled(fitted, statistics, labelled, n_steps=0, result=result)
         self._warn_if_degenerate(fitted)
         if has_empty_components(self):
-            warn_of_empty_components(self, data.rows, begun.n_components)
+            warn_of_empty_components(self, data.rows, beginning.n_components)
         if not result.stopped:
-            warn_if_unfinished(self, begun.n_starts)
+            warn_if_unfinished(self, beginning.n_starts)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -249,10 +244,9 @@ class BaseMixture(MixtureParameters, ABC):
         self._validate_params()  # which the decorator leaves out after the first call
         with all_or_nothing(self), limited_blas():
             continued = self._stream_to_continue()
-            begins = continued is None
             before = getattr(self, "_running_statistics", None)
             role: Role = "first batch" if before is None else "batch"
-            data = read_rows(self, X, sample_weight, known_labels, role=role, begins=begins)
+            data = read_rows(self, X, sample_weight, known_labels, role=role, fitted=continued)
             seen = weight_seen(before, data.rows)
             if continued is None:
                 mixture = self._mixture(data, seen)
@@ -367,6 +361,7 @@ class BaseMixture(MixtureParameters, ABC):
         return replace(self._assembled(family, background), known=data.known)
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
+        """Return a mixture of a family and of what else the parameters choose."""
         return Mixture(
             family=family,
             posterior=self._posterior(),
@@ -401,9 +396,9 @@ class BaseMixture(MixtureParameters, ABC):
         continuing.__dict__ = vars(self) | dict.fromkeys(self._first_values())
         for name, value in self._parameters_by_number().items():
             if name in read and np.array_equal(value, read[name]):
-                own, of_added = of_fit[name]
-                n_added = int(self.n_components) - len(own)
-                setattr(continuing, name, np.append(own, np.full(n_added, of_added)))
+                values, value_of_added = of_fit[name]
+                added = np.full(int(self.n_components) - len(values), value_of_added)
+                setattr(continuing, name, np.append(values, added))
         return continuing
 
     def _first_values(self) -> dict[str, Any]:
@@ -416,6 +411,9 @@ class BaseMixture(MixtureParameters, ABC):
         for name, value in (self._first_values() | self._parameters_by_number()).items():
             if value is not None and np.shape(value)[:1] == (n_components,):
                 setattr(self, name, np.asarray(value)[numbers])
+        for name, value in getattr(self, "_read_by_number", {}).items():
+            if len(value) == n_components:  # else it was given before components were added
+                self._read_by_number[name] = value[numbers]
 
     # The steps of a fit: where it begins, what it runs, and what it publishes.
 
@@ -439,9 +437,8 @@ class BaseMixture(MixtureParameters, ABC):
         mixture = self._continuing(continued)._mixture(data, data.rows.total_weight)
         if continued.n_components < self.n_components:
             start = self._start_of_added_components()
-            continued = with_more_components(
-                start, mixture, continued, data.rows, self._generator()
-            )
+            rng = self._generator()
+            continued = with_more_components(start, mixture, continued, data.rows, rng)
         first = continued.continued_as(mixture)
         n_components = int(np.count_nonzero(first.weights))
         return Beginning(mixture, first, n_starts=1, n_components=n_components)
@@ -506,12 +503,35 @@ class BaseMixture(MixtureParameters, ABC):
         return checked_generator(self.random_state)
 
     def _checkpoint(self, data: Data, continued: Point | None) -> Checkpoint:
+        # Known labels are no parameter, and yet the result depends on them.
         params = self._all_params()
         if data.known is not None:
             params["known_labels"] = data.known
         name = type(self).__name__
         described = partial(fit_description, name, params, data.rows, continued)
         return Checkpoint(self.checkpoint, described)
+
+    def _progress(
+        self,
+        X: MatrixLike,
+        y: object,
+        sample_weight: ArrayLike | None,
+        known_labels: ArrayLike | None,
+    ) -> Progress:
+        """Return what shows a fit to its user, and to callbacks, which may ask for arguments."""
+        metadata = {"sample_weight": sample_weight, "known_labels": known_labels}
+        arguments = {"X": X, "y": y, "metadata": metadata}
+        tasks = callback_tasks(self, arguments, _STAGES_OF_A_START * int(self.n_init))
+        return Progress(tasks, self.verbose, self.verbose_interval)
+
+    def _stops(self) -> dict[str, Any]:
+        """Return when the runs of a fit stop, and what its callbacks see."""
+        return {
+            "max_iter": int(self.max_iter),
+            "tol": self.tol,
+            "flat_start": self.flat_start,
+            "attributes": self._public_attributes,
+        }
 
     # The steps of `partial_fit`.
 
@@ -524,8 +544,9 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _first_components(self, mixture: Mixture, rows: RowSource) -> Point:
         """Return the components that the first batch of a stream begins with: those of a start."""
-        stops = 0, self.tol, self.flat_start
-        starts = MultiStart(rows, Progress(None), Checkpoint(), *stops, self._public_attributes)
+        no_steps = self._stops() | {"max_iter": 0}
+        starts = MultiStart(rows, Progress(None), Checkpoint(), **no_steps)
+        # A prior that removes components waits for more rows than those of a batch.
         flat = replace(mixture, weight_prior=FLAT)
         result = starts.best(flat, self._start(rows), self._generator())
         return result.point.sorted()[0]
@@ -557,10 +578,10 @@ class BaseMixture(MixtureParameters, ABC):
             or hard.
         """
         rows = self._new_rows(X)
-        parts = predictions.responsibilities(self._as_published(), rows)
-        sizes = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
-        columns = np.concatenate([part.columns for part in parts])
-        values = np.concatenate([part.values for part in parts], dtype=rows.dtype)
+        blocks = predictions.responsibilities(self._as_published(), rows)
+        sizes = np.concatenate([np.diff(block.ends, prepend=0) for block in blocks])
+        columns = np.concatenate([block.columns for block in blocks])
+        values = np.concatenate([block.values for block in blocks], dtype=rows.dtype)
         index = np.int32 if len(columns) <= np.iinfo(np.int32).max else np.int64  # as SciPy's
         ends = np.concatenate([[0], np.cumsum(sizes)], dtype=index)
         return sparse.csr_array((values, columns, ends), (rows.n_rows, self._fitted.n_components))
@@ -695,7 +716,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _skvmf_merge_path(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
         """Return the path from this fit down to fewer components, for the rows of the fit."""
-        rows = read_rows(self, X, sample_weight, role="batch").rows
+        rows = read_rows(self, X, sample_weight, role="batch", fitted=self._fitted).rows
 
         def of_size(n_components: int) -> Mixture:
             continuing = self._continuing(self._fitted)
@@ -728,25 +749,25 @@ class BaseMixture(MixtureParameters, ABC):
         if statistics is not None:
             statistics = select_statistics(fitted.family, statistics, numbers)
         params = Params.first(weights, components).pruned()
-        renumbered = Point(self._renumbered_mixture(fitted, chosen), params)
-        result = self._skvmf_with_fit(renumbered, statistics)
-        # Those of a component that is gone are any.
+        mixture = self._renumbered_mixture(fitted.mixture, chosen)
+        result = self._skvmf_with_fit(Point(mixture, params), statistics)
+        # A component that is gone has the parameters of another one, which nothing uses.
+        result._read_by_number = dict(getattr(self, "_read_by_number", {}))
         result._renumber_parameters(chosen, fitted.n_components)
-        read = getattr(self, "_read_by_number", {})
-        result._read_by_number = {name: value[chosen] for name, value in read.items()}
         return result
 
     def _as_published(self) -> Point:
         """Return the fit with responsibilities as the parameters ask for them now."""
         return self._fitted.with_posterior(self._posterior())
 
-    def _renumbered_mixture(self, fitted: Point, numbers: Array) -> Mixture:
-        """Return the mixture of a fit for some of its components, by their numbers."""
-        prior = fitted.mixture.weight_prior
+    def _renumbered_mixture(self, mixture: Mixture, numbers: Array) -> Mixture:
+        """Return a mixture for some of its components, by their numbers."""
+        prior = mixture.weight_prior
         alpha = np.asarray(prior.alpha)
-        if alpha.ndim > 0:
-            alpha = np.append(alpha[numbers], alpha[fitted.n_components :])
-        return replace(fitted.mixture, weight_prior=replace(prior, alpha=alpha[()]))
+        if alpha.ndim > 0:  # that of a background is the last
+            of_background = alpha[len(alpha) - len(mixture.background) :]
+            alpha = np.append(alpha[numbers], of_background)
+        return replace(mixture, weight_prior=replace(prior, alpha=alpha[()]))
 
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""
@@ -765,7 +786,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _new_rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> RowSource:
         self._check_ready()
-        return read_rows(self, X, sample_weight).rows
+        return read_rows(self, X, sample_weight, fitted=self._fitted).rows
 
     def _predict_chunks(
         self, method: str, X: MatrixLike, dtype: Any, columns: str | None, is_sparse: bool
@@ -836,9 +857,9 @@ class BaseMixture(MixtureParameters, ABC):
             for name in _OF_WHOLE_FITS & set(vars(self)):
                 delattr(self, name)
         labels, probabilities = labelled
-        of_rows: Attributes = {"labels_": labels, "probabilities_": probabilities}
-        self._read_by_number = self._parameters_by_number()
-        self._publish(fitted, statistics, result, n_steps_=n_steps, **of_rows)
+        others: Attributes = {"labels_": labels, "probabilities_": probabilities}
+        others |= {"n_steps_": n_steps, "_read_by_number": self._parameters_by_number()}
+        self._publish(fitted, statistics, result, **others)
 
     def _publish(
         self,
@@ -861,6 +882,7 @@ class BaseMixture(MixtureParameters, ABC):
         attributes = {name: read_only(value) for name, value in attributes.items()}
         weight = 0.0
         if statistics is not None:
+            # Buffers are as large as the parameters, and whoever goes on has some.
             statistics = replace(statistics, buffers=None)
             weight = min(float(statistics.total) * statistics.unit, np.finfo(float).max)
         of_fit = {"_fitted": fitted, "_running_statistics": statistics}
@@ -878,6 +900,7 @@ class BaseMixture(MixtureParameters, ABC):
         fitted = state.pop("_fitted", None)
         statistics = state.pop("_running_statistics", None)
         if fitted is not None:
+            # Arrays alone, without classes of ours: what follows from them is computed again.
             annotated = {name for base in type(self).__mro__ for name in get_annotations(base)}
             follows = {name for name in annotated if name.endswith("_")}
             # Labels of a Dask array are its graph, or a cluster's, and stay with it.

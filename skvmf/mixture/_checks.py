@@ -21,6 +21,7 @@ def checked_weights(weights: ArrayLike, n_components: int, name: str) -> Array:
     weights = checked_array(weights, name).astype(np.float64)
     if weights.shape != (n_components,):
         raise ValueError(f"{name} should have the shape ({n_components},), got {weights.shape}.")
+    # As near to one as weights of float32, or with seven printed digits, come.
     if not (weights >= 0).all() or not np.isclose(weights.sum(), 1, rtol=1e-6):
         raise ValueError(
             f"{name} should be non-negative and sum to 1, "
@@ -42,6 +43,7 @@ def checked_means(means: ArrayLike, name: str, shape: tuple[int, int] | None = N
 
 def checked_directions(means: Array, name: str) -> Array:
     """Return means at unit length, or raise a ValueError."""
+    # The largest value is divided out first: squares then neither over- nor underflow.
     largest = np.abs(means).max(axis=1, keepdims=True)
     if not (largest > 0).all():
         raise ValueError(f"{name} contains a zero row, which has no direction.")
@@ -61,6 +63,7 @@ def checked_concentrations(concentrations: ArrayLike | None, n_components: int, 
 
 def refuse_unequal(kappa: Array, tied: bool) -> None:
     """Refuse concentrations that differ where all components share one."""
+    # Concentrations of one resultant length differ by rounding, in float32 by so much.
     if tied and np.ptp(kappa) > 1e-5 * kappa.max():
         raise ValueError(f"concentration_type='tied' needs one concentration, got {kappa}.")
 

@@ -1,4 +1,7 @@
-"""Dask arrays as rows: their validation, and predictions chunk by chunk."""
+"""Dask arrays as rows: their validation, and predictions chunk by chunk.
+
+Dask is optional: only what gets a Dask collection imports this file.
+"""
 
 from typing import Any
 from uuid import uuid4
@@ -18,10 +21,10 @@ from .._sklearn import check_sample_weight
 from .._typing import MatrixLike
 
 
-def _stacked(parts: Any, axis: int = 0) -> Any:
+def _stacked(blocks: Any, axis: int = 0) -> Any:
     """Put sparse blocks together."""
     stack = sparse.hstack if axis else sparse.vstack
-    return sparse.csr_array(stack(parts, format="csr"))
+    return sparse.csr_array(stack(blocks, format="csr"))
 
 
 # Dask knew sparse matrices long before it knew sparse arrays, which `responsibilities` returns.
@@ -35,7 +38,7 @@ def checked_rows(X: MatrixLike) -> tuple[da.Array, Any]:
     of their features, for scikit-learn to validate.
     """
     is_frame = hasattr(X, "to_dask_array")  # xarray may have columns, too
-    names = X.columns if is_frame and hasattr(X, "columns") else None
+    names = getattr(X, "columns", None) if is_frame else None
     rows = _unwrapped(X, "X")
     if rows.ndim != 2:
         raise ValueError(f"Expected 2D array, got {rows.ndim}D array instead: {rows.shape}.")
@@ -75,10 +78,13 @@ def _unwrapped(X: object, name: str) -> da.Array:
 
 
 def _in_one_column(X: da.Array) -> da.Array:
+    """Return rows of a type that is read, in chunks of whole rows."""
+    n_columns_of_chunks = len(X.chunks[1])
     if not sparse.issparse(X._meta):
-        X = X if X.dtype in READABLE else X.astype(np.float64)
-        return X if len(X.chunks[1]) == 1 else X.rechunk({1: -1})
-    if len(X.chunks[1]) > 1:
+        if X.dtype not in READABLE:
+            X = X.astype(np.float64)
+        return X if n_columns_of_chunks == 1 else X.rechunk({1: -1})
+    if n_columns_of_chunks > 1:  # Dask cannot put sparse chunks side by side
         raise ValueError(
             f"X has {len(X.chunks[1])} chunks along the features: sparse rows should have one. "
             "Build X of blocks of whole rows."
@@ -108,8 +114,10 @@ def _checked_weights(sample_weight: ArrayLike, X: da.Array) -> da.Array:
 
 def make_lazy_rows(X: da.Array, sample_weight: ArrayLike | None, **options: Any) -> DaskRows:
     """Wrap validated rows, and refuse weights that are none."""
-    weights = None if sample_weight is None else _checked_weights(sample_weight, X)
-    rows = DaskRows(X, weights, **options)
+    weights = None
+    if sample_weight is not None:
+        weights = _checked_weights(sample_weight, X)
+    rows = DaskRows(X, weights, **options)  # which measures the weights, too
     least, largest = rows.weight_range
     if not np.isfinite([least, largest]).all():
         raise ValueError("Input sample_weight contains NaN or infinity.")
@@ -121,7 +129,7 @@ def make_lazy_rows(X: da.Array, sample_weight: ArrayLike | None, **options: Any)
 
 
 def mapped(
-    lean: object,
+    estimator: object,
     method: str,
     X: da.Array,
     dtype: npt.DTypeLike | None = None,
@@ -130,19 +138,25 @@ def mapped(
 ) -> da.Array:
     """Return what a method returns for validated rows, lazily: `width` numbers per row, or one.
 
-    `lean` has the method and is sent to workers. A `dtype` of None is the one that rows are
+    `estimator` has the method and is sent to workers. A `dtype` of None is the one that rows are
     read in.
     """
     if dtype is None:
-        narrow = not sparse.issparse(X._meta) or X.dtype.char in "fd"
-        dtype = read_as(X.dtype) if narrow else np.float64
-    meta: Any = np.empty(0 if width is None else (0, width), dtype=dtype)
+        dtype = read_as(X.dtype)
+        if sparse.issparse(X._meta) and X.dtype.char not in "fd":
+            dtype = np.float64  # as which other CSR is read
+    meta: Any
+    shape: dict[str, Any]
+    if width is None:
+        meta = np.empty(0, dtype=dtype)
+        shape = {"chunks": (X.chunks[0],), "drop_axis": 1}
+    else:
+        meta = np.empty((0, width), dtype=dtype)
+        shape = {"chunks": (X.chunks[0], (width,))}
     if is_sparse:
         meta = sparse.csr_array(meta)
-    shape: dict[str, Any] = {"chunks": (X.chunks[0], (width,))}
-    if width is None:
-        shape = {"chunks": (X.chunks[0],), "drop_axis": 1}
-    model = dask.delayed(lean, pure=False, traverse=False)
+    # The estimator is sent to a worker once, and not hashed: each call has a graph of its own.
+    model = dask.delayed(estimator, pure=False, traverse=False)
     name = f"skvmf-{method.strip('_').replace('_', '-')}-{uuid4().hex}"
     return X.map_blocks(_of_block, model, method, meta, name=name, dtype=dtype, meta=meta, **shape)
 

@@ -34,7 +34,7 @@ from ._checks import (
 from ._rows import chunkwise
 
 # Parameters of a mixture that those of some of its features take over.
-_PART_PARAMETERS = (
+_MARGINAL_PARAMETERS = (
     "entmax_alpha",
     "temperature",
     "weight_concentration_prior",
@@ -79,7 +79,8 @@ class BaseEllipticalMixture(BaseMixture):
     reg_covar: float
 
     _shapes: ClassVar[tuple[str, str]]  # names of matrices, if they are fixed and at first
-    _part_class: ClassVar[type[BaseEllipticalMixture] | None] = None  # of `marginal`; None: its own
+    # What `marginal` and `condition` return; None is the class itself.
+    _marginal_class: ClassVar[type[BaseEllipticalMixture] | None] = None
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseMixture._parameter_constraints,
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
@@ -98,17 +99,17 @@ class BaseEllipticalMixture(BaseMixture):
         background_weight: float,
         background_bounds: ArrayLike | None,
     ) -> Self:
-        given = means
-        means = checked_means(means, "means")
-        refuse_overflow(np.abs(means).max(), "means holds")
-        mixture = cls._from_parameters(len(means), with_background(background_weight, params))
-        background = background_in(background_bounds, means.shape[1], mixture.background)
-        family = mixture._family(means.shape[1])
-        matrices = mixture._checked_matrices(matrices, means.shape[1], name)
-        components = family.components(means, matrices)
+        centres = checked_means(means, "means")
+        refuse_overflow(np.abs(centres).max(), "means holds")
+        K, d = centres.shape
+        mixture = cls._from_parameters(K, with_background(background_weight, params))
+        background = background_in(background_bounds, d, mixture.background)
+        family = mixture._family(d)
+        matrices = mixture._checked_matrices(matrices, d, name)
+        components = family.components(centres, matrices)
         first = mixture._given_params(weights, components, background_weight)
         fitted = Point(mixture._assembled(family, background), first)
-        return mixture._publish_given(fitted, given)
+        return mixture._publish_given(fitted, means)  # as they are given: they may name features
 
     @property
     def _covariance_type(self) -> CovarianceType:
@@ -175,7 +176,7 @@ class BaseEllipticalMixture(BaseMixture):
         array([[5.]])
         """
         nothing = np.empty(0, dtype=int)
-        return self._part(checked_features(self, features), nothing, nothing)
+        return self._marginal(checked_features(self, features), nothing, nothing)
 
     def condition(self, features: Numbers | Sequence[str], values: Numbers) -> Any:
         """Return the mixture of the other features given the values of some.
@@ -214,22 +215,23 @@ class BaseEllipticalMixture(BaseMixture):
         given = checked_features(self, features)
         others = np.delete(np.arange(self._fitted.family.dim), given)
         known = checked_array(values, "values").astype(np.float64)
-        if known.shape != given.shape or not np.isfinite(known).all() or not len(others):
+        if known.shape != given.shape or not np.isfinite(known).all() or len(others) == 0:
             raise ValueError(
                 f"values should be finite, one for each of the {len(given)} features, of which "
                 f"there should be fewer than {self._fitted.family.dim}; got {values!r}."
             )
-        return self._part(others, given, known)
+        return self._marginal(others, given, known)
 
-    def _part(self, kept: Array, given: Array, values: Array) -> Any:
-        """Return the mixture of features that are `kept`, given `values` of all others or none."""
+    def _marginal(self, features: Array, given: Array, values: Array) -> Any:
+        """Return the mixture of features `features`, given `values` of all others or none."""
         fitted = self._fitted
-        K = fitted.n_components
+        family = fitted.family
         weights = fitted.params.weights
         latent = None
         if len(given):
             refuse_overflow(np.abs(values).max(), "values holds")
-            row = np.full((1, fitted.family.dim), np.nan)
+            # The values are a row that misses the other features: its E-step weights components.
+            row = np.full((1, family.dim), np.nan)
             row[0, given] = values
             rows = make_rows(row, None, unit=False, missing=True)
             scores = fitted.scores(rows.block(0))
@@ -238,34 +240,42 @@ class BaseEllipticalMixture(BaseMixture):
             if not np.isfinite(density[0]):
                 raise ValueError(f"The mixture has no density at the values {values}.")
             weights = as_dense(resp, len(weights))[0]
-        family = fitted.family
-        means, shapes = conditional(family.type, fitted.params.components, kept, given, values)
+        means, shapes = conditional(family.type, fitted.params.components, features, given, values)
         bounds = fitted.background.bounds
+        if bounds is not None:
+            bounds = bounds[:, features]
         continuing = self._continuing(fitted)
-        params = {name: getattr(continuing, name) for name in _PART_PARAMETERS}
-        params |= {"covariance_type": family.covariance_type, "reg_covar": family.reg_covar}
+        params = {name: getattr(continuing, name) for name in _MARGINAL_PARAMETERS}
+        params["covariance_type"] = family.covariance_type
+        params["reg_covar"] = family.reg_covar
         params["background"] = len(fitted.background) > 0
-        part_class: Any = self._part_class or type(self)
-        part = part_class.from_parameters(
-            weights[:K],
+        kind: Any = self._marginal_class or type(self)
+        marginal = kind.from_parameters(
+            weights[: fitted.n_components],
             means,
-            background_weight=float(weights[K:].sum()),
-            background_bounds=None if bounds is None else bounds[:, kept],
-            **params | self._part_shapes(shapes, latent, len(given)),
+            background_weight=float(weights[fitted.n_components :].sum()),
+            background_bounds=bounds,
+            **params | self._marginal_matrices(shapes, latent, len(given)),
         )
         if hasattr(self, "feature_names_in_"):
-            part.feature_names_in_ = self.feature_names_in_[kept]
-        return part
+            marginal.feature_names_in_ = self.feature_names_in_[features]
+        return marginal
 
     @abstractmethod
-    def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
+    def _marginal_matrices(
+        self, shapes: Array, latent: Array | None, n_given: int
+    ) -> dict[str, Any]:
         """Return arguments of `from_parameters`: matrices (K, ...), and what belongs to them."""
 
     def _family(self, n_features: int, scale: float = 1.0) -> Any:
         """Return the family that the parameters name; `scale` is the rows' mean variance."""
-        fixed = self._shapes[0] in self.fixed, "means" in self.fixed
         family: Any = self._family_class
-        return family(n_features, self.covariance_type, float(self.reg_covar), *fixed, scale)
+        fixes_matrices = self._shapes[0] in self.fixed
+        fixes_means = "means" in self.fixed
+        reg_covar = float(self.reg_covar)
+        return family(
+            n_features, self.covariance_type, reg_covar, fixes_matrices, fixes_means, scale
+        )
 
     def _family_on(self, rows: RowSource, weight_seen: float) -> Any:
         variances = rows.variances()
@@ -293,26 +303,28 @@ class BaseEllipticalMixture(BaseMixture):
             )
         if not kind.is_definite(matrices):
             raise ValueError(f"{name} should be {kind.definite}.")
-        family, origin = Gaussian(d, self.covariance_type), np.zeros((self.n_components, d))
+        # Matrices that are definite may still be singular to floats: what follows is not finite.
+        family = Gaussian(d, self.covariance_type)
         with np.errstate(over="ignore", invalid="ignore"):
             if inverted:
                 matrices = kind.precisions(kind.cholesky(matrices))  # of precisions
-            components = family.components(origin, matrices)
-            parts = matrices, components.log_det, components.cholesky**2
-        if not all(np.isfinite(part).all() for part in parts):
-            what = "symmetric and positive definite, with finite inverses"
-            raise ValueError(f"{name} should be {what}.")
+            components = family.components(np.zeros((self.n_components, d)), matrices)
+            derived = [matrices, components.log_det, components.cholesky**2]
+        if not all(np.isfinite(values).all() for values in derived):
+            raise ValueError(
+                f"{name} should be symmetric and positive definite, with finite inverses."
+            )
         return matrices
 
     def _first_shapes(self, n_features: int) -> Array | None:
-        shapes, name = self._shapes
+        matrices, name = self._shapes
         given = getattr(self, name)
         if given is not None:
             inverted = name == "precisions_init"
             return self._checked_matrices(given, n_features, name, inverted=inverted)
-        if shapes not in self.fixed:
-            return None
-        return self._covariance_type.identity(self.n_components, n_features)
+        if matrices in self.fixed:
+            return self._covariance_type.identity(self.n_components, n_features)
+        return None
 
     def _renumber_parameters(self, numbers: Array, n_components: int) -> None:
         shapes = self._shapes[1]
@@ -331,10 +343,11 @@ class BaseEllipticalMixture(BaseMixture):
 def ellipses(mixture: Any, features: Any = slice(None)) -> Array | None:
     """Return covariances or scale matrices of features (K, m, m), of scikit-learn too, or None."""
     if isinstance(mixture, BaseEllipticalMixture):
-        kind, given = mixture._fitted.family.covariance_type, mixture._fitted.params.components
-        matrices = given.covariances
+        kind = mixture._fitted.family.covariance_type
+        matrices = mixture._fitted.params.components.covariances
     elif hasattr(mixture, "covariance_type") and hasattr(mixture, "covariances_"):
-        kind, matrices = mixture.covariance_type, mixture.covariances_
+        kind = mixture.covariance_type
+        matrices = mixture.covariances_
     else:
         return None
     K, d = mixture.means_.shape
@@ -424,7 +437,9 @@ class BaseGaussianMixture(BaseEllipticalMixture):
             weights, means, covariances, "covariances", params, background_weight, background_bounds
         )
 
-    def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
+    def _marginal_matrices(
+        self, shapes: Array, latent: Array | None, n_given: int
+    ) -> dict[str, Any]:
         return {"covariances": shapes}
 
     def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:

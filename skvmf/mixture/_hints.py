@@ -77,10 +77,15 @@ HINTS = {
 }
 
 
+_SIMILARITY = 0.8  # a letter or two apart; with less, other words are suggested
+
+
 def hint(hints: Mapping[str, str], name: str, known: Iterable[str]) -> str | None:
     """Return what to write instead of a wrong name, None without an idea."""
-    similar = () if name in hints else get_close_matches(name, known, n=1, cutoff=0.8)
-    return f"did you mean {similar[0]!r}" if similar else hints.get(name)
+    if name in hints:
+        return hints[name]
+    similar = get_close_matches(name, known, n=1, cutoff=_SIMILARITY)
+    return f"did you mean {similar[0]!r}" if similar else None
 
 
 def attribute_hint(hints: Mapping[str, str], name: str, attributes: Iterable[str]) -> str | None:
@@ -125,7 +130,8 @@ def _wrong_arguments(
             f"others, such as {to_name[0]}={short(args[n_positional])}."
         )
     for name in named:
-        advice = None if name in known else hint(self._hints, name, known)
-        if advice is not None:
-            return f"{who} has no parameter {name!r}: {advice}."
+        if name not in known:
+            advice = hint(self._hints, name, known)
+            if advice is not None:
+                return f"{who} has no parameter {name!r}: {advice}."
     return None

@@ -30,6 +30,11 @@ from .._version import __version__
 from ..distributions._arguments import checked_array
 from ._hints import HINTS, with_hints
 
+_COLD = 1e-12  # a temperature below which scores would overflow: it is 0
+# The weight at which a component rests before a prior removes it: positive, as its logarithm counts
+# in the bound, and small, so that densities hardly feel it.
+_FLOOR = 1e-5
+
 InitParams: TypeAlias = (
     Literal["merging", "kmeans", "k-means++", "random", "random_from_data"] | Numbers
 )
@@ -204,16 +209,18 @@ array-like, default='merging'
         return params | self.get_params(deep=False)
 
     def _posterior(self) -> FenchelYoungPosterior:
-        cold = self.temperature < 1e-12  # the scores would overflow
-        temperature = 0.0 if cold else float(self.temperature)
+        temperature = float(self.temperature)
+        if temperature < _COLD:
+            temperature = 0.0
         return FenchelYoungPosterior(float(self.entmax_alpha), temperature)
 
     def _weight_prior(self) -> ModifiedDirichlet:
+        K = int(self.n_components)
         given = self.weight_concentration_prior
         if given is None:
-            given = 1.0 if self.entmax_alpha > 1 or "weights" in self.fixed else 0.0
+            is_flat = self.entmax_alpha > 1 or "weights" in self.fixed
+            given = 1.0 if is_flat else 0.0
         alpha = checked_array(given, "weight_concentration_prior")
-        K = int(self.n_components)
         if alpha.shape not in [(), (K,)] or not np.isfinite(alpha).all():
             raise ValueError(
                 "weight_concentration_prior should be a finite number or one for each of the "
@@ -226,21 +233,27 @@ array-like, default='merging'
                 "weight_floor and background need weights that are estimated. Leave them out, or "
                 "remove 'weights' from fixed."
             )
+        removes = bool((alpha < 1).any())
         if floor is None:
-            floor = 0.0 if (alpha >= 1).all() else min(1e-5, 1 / (2 * K))
-        if floor == 0 and (alpha < 1).any():
+            # Half of the average at most, so that some weights are above the floor.
+            floor = min(_FLOOR, 1 / (2 * K)) if removes else 0.0
+        if floor == 0 and removes:
             raise ValueError(
                 "weight_floor=0 cannot be used with a weight_concentration_prior below 1: the "
                 "density would be unbounded. Give a positive weight_floor, or None."
             )
-        n_weights = K + bool(self.background)
+        n_weights = K
+        subject = f"{K} components"
+        if self.background:
+            n_weights += 1
+            subject += " and a background"
         if floor * n_weights > 1:
-            what = "components and a background" if self.background else "components"
-            limit = f"{K} {what} need at most 1/{n_weights}"
-            raise ValueError(f"weight_floor={floor} is too high: {limit}.")
+            raise ValueError(
+                f"weight_floor={floor} is too high: {subject} need at most 1/{n_weights}."
+            )
         alpha = alpha.astype(np.float64)
         if (alpha == 1).all():
-            alpha = np.ones(())
+            alpha = np.ones(())  # a flat prior is one for all: it costs nothing
         elif self.background:  # whose own prior is flat
             alpha = np.append(np.broadcast_to(alpha, K), 1.0)
         return ModifiedDirichlet(alpha[()], float(floor))
@@ -262,10 +275,12 @@ def fit_description(
         "the dtype": rows.dtype.name,
     }
     if warm_start is not None:
-        parts = map(as_dict, (warm_start.family, warm_start.background))
-        description[WARM_START] = digest([warm_start.params.to_dict(), *parts])
-    given = sorted(params.items())
-    return description | {n: _as_text(value) for n, value in given if n not in _WITHOUT_EFFECT}
+        family = as_dict(warm_start.family)
+        background = as_dict(warm_start.background)
+        description[WARM_START] = digest([warm_start.params.to_dict(), family, background])
+    for name in sorted(params.keys() - _WITHOUT_EFFECT):
+        description[name] = _as_text(params[name])
+    return description
 
 
 def _as_text(value: Any) -> str:
@@ -275,9 +290,11 @@ def _as_text(value: Any) -> str:
     if isinstance(value, np.random.RandomState):
         state: Any = value.get_state(legacy=False)
         return f"RandomState {state['bit_generator']} {digest(state)}"
-    if not isinstance(value, bool | np.bool_) and isinstance(value, Real):
+    if isinstance(value, np.generic):
+        value = value.item()  # so that it reads like Python's
+    if not isinstance(value, bool) and isinstance(value, Real):
         return f"{float(value):.17g}"  # 1 and 1.0 are the same
     if isinstance(value, str | tuple) or np.ndim(value) == 0:
-        return repr(value.item() if isinstance(value, np.generic) else value)
+        return repr(value)
     array = np.asarray(value)
     return f"array of shape {array.shape} {digest(array)}"

@@ -114,7 +114,7 @@ class RelativeGMM(BaseGaussianMixture):
     if TYPE_CHECKING:  # not annotated when the program runs: it is part of a pickle
         scale_differences_: Array
 
-    _part_class = SparseGaussianMixture  # whose components keep their numbers in any order
+    _marginal_class = SparseGaussianMixture  # whose components keep their numbers in any order
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseGaussianMixture._parameter_constraints,
         "solver": [StrOptions({"ecm", "em"})],
@@ -188,32 +188,39 @@ class RelativeGMM(BaseGaussianMixture):
         self.verbose_interval = verbose_interval
 
     def _constraint(self) -> Ordering:
-        if self.order != "means" and (
-            self.covariance_type == "tied" or "covariances" in self.fixed
-        ):
-            why = "tied" if self.covariance_type == "tied" else "fixed"
+        state = None
+        if self.covariance_type == "tied":
+            state = "tied"
+        elif "covariances" in self.fixed:
+            state = "fixed"
+        if self.order != "means" and state is not None:
             raise ValueError(
-                f"order={self.order!r} sorts standard deviations, but covariances are {why}. "
+                f"order={self.order!r} sorts standard deviations, but covariances are {state}. "
                 "Choose order='means', another covariance_type, or covariances that are estimated."
             )
-        room = int(self.ordering_feature), float(self.clearance)
-        return Ordering(self.order, *room, self._covariance_type)
+        feature, clearance = self._room()
+        return Ordering(self.order, feature, clearance, self._covariance_type)
+
+    def _room(self) -> tuple[int, float]:
+        """Return the feature that orders components, and the clearance along it."""
+        return int(self.ordering_feature), float(self.clearance)
 
     def _family_on(self, rows: RowSource, weight_seen: float) -> Gaussian:
         self._constraint().check(rows.n_features)
         return super()._family_on(rows, weight_seen)
 
     def _begin_warm(self, data: Data, continued: Point) -> Beginning:
-        begun = super()._begin_warm(data, continued)
-        self._check_clearance(data.rows, begun.n_components)
+        beginning = super()._begin_warm(data, continued)
+        self._check_clearance(data.rows, beginning.n_components)
         if continued.n_components == self.n_components:
-            return begun
+            return beginning
+        assert isinstance(beginning.first, Point)
         # Added components may be between the others.
-        assert isinstance(begun.first, Point)
-        order = self._constraint().order(begun.first.components)
-        mixture = _prior_in_order(begun.first.mixture, order)
-        params = mixture.constraint.apply(mixture.family, begun.first.params)
-        return begun._replace(mixture=mixture, first=Point(mixture, params))
+        ordering = self._constraint()
+        order = ordering.order(beginning.first.components)
+        mixture = self._renumbered_mixture(beginning.first.mixture, order)
+        params = ordering.apply(mixture.family, beginning.first.params)
+        return beginning._replace(mixture=mixture, first=Point(mixture, params))
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         mixture = replace(super()._assembled(family, background), update=self._update())
@@ -222,7 +229,7 @@ class RelativeGMM(BaseGaussianMixture):
         # Priors by number belong to the means given, as weights do.
         means = checked_means(self.means_init, "means_init", (self.n_components, family.dim))
         order = self._constraint().argsort(means, self._first_shapes(family.dim))
-        return _prior_in_order(mixture, order)
+        return self._renumbered_mixture(mixture, order)
 
     def _start(self, rows: RowSource) -> Start:
         ordering = self._constraint()
@@ -236,49 +243,49 @@ class RelativeGMM(BaseGaussianMixture):
         if self.clearance == 0:
             return
         (lowest,), (highest,) = rows.extent([int(self.ordering_feature)])
+        spanned = highest - lowest
         needed = (n_components - 1) * self.clearance
-        if needed > highest - lowest:
+        if needed > spanned:
             raise ValueError(
                 f"clearance={self.clearance} is too wide: {n_components} components need "
                 f"{needed:.6g} along feature {self.ordering_feature}, where the data spans "
-                f"{highest - lowest:.6g}. Reduce clearance or n_components."
+                f"{spanned:.6g}. Reduce clearance or n_components."
             )
 
     def _update(self) -> Update:
-        room, joint = (int(self.ordering_feature), float(self.clearance)), self.solver == "em"
-        means = RelativeEM(*room) if joint else RelativeECM(*room)
+        feature, clearance = self._room()
+        is_em = self.solver == "em"
+        means: Update = RelativeECM(feature, clearance)
+        if is_em:
+            means = RelativeEM(feature, clearance)
         if self.order == "means":
             return means
-        return ScaleUpdate(means if self.order == "both" else Update(), ScaleOrder(*room), joint)
+        if self.order == "scales":
+            means = Update()  # in any order
+        return ScaleUpdate(means, ScaleOrder(feature, clearance), is_em)
 
     def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:
-        components, ordering = fitted.params.components, fitted.mixture.constraint
+        components = fitted.params.components
+        ordering = fitted.mixture.constraint
         attributes = super()._attributes(fitted, result)
         attributes["differences_"] = np.diff(components.means, axis=0)
         if isinstance(ordering, Ordering):  # else they are in the pickle
-            where = len(components), ordering.feature
-            variances = fitted.family.type.along(components.covariances, *where)
+            kind = fitted.family.type
+            variances = kind.along(components.covariances, len(components), ordering.feature)
             attributes["scale_differences_"] = np.diff(np.sqrt(variances))
         return attributes
 
 
-def _prior_in_order(mixture: Mixture, order: Array) -> Mixture:
-    """Return a mixture whose prior by number follows components into another order."""
-    alpha = np.asarray(mixture.weight_prior.alpha)
-    if alpha.ndim == 0:
-        return mixture
-    alpha = np.append(alpha[order], alpha[len(order) :])  # that of a background is the last
-    return replace(mixture, weight_prior=replace(mixture.weight_prior, alpha=alpha))
-
-
 def _in_order(start: Start, ordering: Ordering) -> Start:
     """Return a start whose given means, and what belongs to them, are in order and apart."""
-    means, weights, covariances = start.means, start.weights, start.shapes
-    assert means is not None
-    order = ordering.argsort(means, covariances)
-    weights = None if weights is None else weights[order]
-    alive = np.ones(len(means), dtype=bool) if weights is None else weights > 0
-    means = ordering.apart(means[order], alive)
+    weights = start.weights
+    covariances = start.shapes
+    order = ordering.argsort(start.means, covariances)
+    are_present = np.ones(len(order), dtype=bool)
+    if weights is not None:
+        weights = weights[order]
+        are_present = weights > 0
+    means = ordering.apart(start.means[order], are_present)
     if covariances is not None:
         covariances = ordering.covariance_type.select(covariances, order)
     return replace(start, means=means, weights=weights, shapes=covariances)

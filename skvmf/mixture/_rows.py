@@ -12,6 +12,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from .._engine.em.mixture import Point
 from .._engine.rows.reading import READABLE
 from .._engine.rows.sources import Rows, RowSource, make_rows
 from .._sklearn import Method, check_sample_weight, validate_data
@@ -40,13 +41,14 @@ def read_rows(
     known_labels: ArrayLike | None = None,
     *,
     role: Role = "prediction",
-    begins: bool = False,
+    fitted: Point | None,
 ) -> Data:
     """Return what users give as the engine takes it, or raise a TypeError or a ValueError.
 
-    `begins` is whether no fit is continued: the mixture then gets the number and the names of the
-    features, otherwise they should be those that it has.
+    Features should be those of the fit that rows are for, or go on with. Without one a fit begins,
+    and the mixture gets their number and their names.
     """
+    begins = fitted is None
     for_fit = role != "prediction"
     are_first = role in ("fit", "first batch")  # no statistics of other rows are continued
     chunks = None

@@ -214,12 +214,21 @@ default='estimated'
         >>> mixture.predict([[1.0], [3.0]])
         array([0, 1])
         """
-        checked_array(degrees_of_freedom, "degrees_of_freedom")
-        params, name = params | {"degrees_of_freedom": degrees_of_freedom}, "scale_matrices"
-        background = background_weight, background_bounds
-        return cls._from_matrices(weights, means, scale_matrices, name, params, *background)
+        checked_array(degrees_of_freedom, "degrees_of_freedom")  # no text, such as 'estimated'
+        params = params | {"degrees_of_freedom": degrees_of_freedom}
+        return cls._from_matrices(
+            weights,
+            means,
+            scale_matrices,
+            "scale_matrices",
+            params,
+            background_weight,
+            background_bounds,
+        )
 
-    def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
+    def _marginal_matrices(
+        self, shapes: Array, latent: Array | None, n_given: int
+    ) -> dict[str, Any]:
         fitted = self._fitted
         dof = fitted.params.components.degrees_of_freedom + n_given
         if latent is None:
@@ -238,8 +247,8 @@ default='estimated'
         dof = fitted.params.components.degrees_of_freedom
         return super()._by_number_in(fitted) | {"degrees_of_freedom": (dof, INITIAL_DOF)}
 
-    def _renumbered_mixture(self, fitted: Point, numbers: Array) -> Mixture:
-        mixture = super()._renumbered_mixture(fitted, numbers)
+    def _renumbered_mixture(self, mixture: Mixture, numbers: Array) -> Mixture:
+        mixture = super()._renumbered_mixture(mixture, numbers)
         dof = np.asarray(mixture.family.degrees_of_freedom)
         if dof.ndim > 0:
             dof = dof[numbers]
@@ -251,8 +260,8 @@ default='estimated'
             return replace(family, tied=self.degrees_of_freedom == "tied")
         fixed = checked_array(self.degrees_of_freedom, "degrees_of_freedom").astype(np.float64)
         low, high = KNOWN_RANGE
-        within = (fixed >= low) & (fixed <= high)
-        if fixed.shape not in [(), (self.n_components,)] or not within.all():
+        are_possible = (fixed >= low) & (fixed <= high)
+        if fixed.shape not in [(), (self.n_components,)] or not are_possible.all():
             raise ValueError(
                 f"degrees_of_freedom should be 'estimated', 'tied', a number from {low:g} to "
                 f"{high:g} or one for each of the {self.n_components} components, got "

@@ -39,8 +39,14 @@ from ._parameters import InitParams
 from ._rows import chunkwise
 from ._warnings import warn_if_broad
 
-# Above this number of features, each one adds this many pseudo-rows per row to the prior.
-_FREE_FEATURES, _POOLING = 20, 0.1
+# Up to so many features concentrations are estimated well from the rows of their components alone.
+_FREE_FEATURES = 20
+# Each further feature adds so many pseudo-rows per row to the prior: with many features one broad
+# component would otherwise often take a third of the rows.
+_POOLING = 0.1
+
+
+_LONGEST_POOLED = 1 - 1e-6  # mean resultant length of a prior: at 1 no concentration is finite
 
 
 class VonMisesFisherMixture(BaseMixture):
@@ -229,22 +235,22 @@ class VonMisesFisherMixture(BaseMixture):
         >>> mixture.predict([[1, 0.1], [0.1, 1]])
         array([0, 1])
         """
-        given = means is not None, mean_directions is not None, concentrations is not None
-        if given not in [(True, False, False), (False, True, True)]:
+        if means is not None and mean_directions is None and concentrations is None:
+            name, given = "means", means
+        elif means is None and mean_directions is not None and concentrations is not None:
+            name, given = "mean_directions", mean_directions
+        else:
             raise ValueError("Give either means or mean_directions together with concentrations.")
-        natural = means is None
-        name = "mean_directions" if natural else "means"
-        given_centres = mean_directions if means is None else means
-        assert given_centres is not None
-        centres = checked_means(given_centres, name)
-        if centres.shape[1] < 2:
-            raise ValueError(f"{name} should have at least two features, got {centres.shape[1]}.")
-        if natural and not centres.any(axis=1).all():
+        centres = checked_means(given, name)
+        K, d = centres.shape
+        if d < 2:
+            raise ValueError(f"{name} should have at least two features, got {d}.")
+        if means is None and not centres.any(axis=1).all():
             raise ValueError("mean_directions contains a zero row, which has no direction.")
-        mixture = cls._from_parameters(len(centres), with_background(background_weight, params))
-        family = mixture._family(centres.shape[1])
-        if natural:
-            kappa = checked_concentrations(concentrations, len(centres), "concentrations")
+        mixture = cls._from_parameters(K, with_background(background_weight, params))
+        family = mixture._family(d)
+        if means is None:
+            kappa = checked_concentrations(concentrations, K, "concentrations")
             components = family.from_natural(centres, kappa)
         else:
             longest = np.linalg.norm(centres, axis=1).max()
@@ -255,12 +261,15 @@ class VonMisesFisherMixture(BaseMixture):
                 )
             components = family.from_means(centres)
         refuse_unequal(components.concentrations, family.tied)
-        pooled = min(float(components.lengths.mean()), 1 - 1e-6)
-        anchored = replace(family, prior_length=pooled)  # for a warm start
+        # A warm start centres the prior where a fit would have: on the pooled resultant length.
+        pooled = min(float(components.lengths.mean()), _LONGEST_POOLED)
+        anchored = replace(family, prior_length=pooled)
+        background = NO_BACKGROUND
+        if mixture.background:
+            background = Background.on_sphere(d)
         first = mixture._given_params(weights, components, background_weight)
-        background = Background.on_sphere(family.dim) if mixture.background else NO_BACKGROUND
         fitted = Point(mixture._assembled(anchored, background), first)
-        return mixture._publish_given(fitted, given_centres)
+        return mixture._publish_given(fitted, given)
 
     @chunkwise(columns="components")
     def divergence(self, X: MatrixLike) -> Array:
@@ -278,7 +287,7 @@ class VonMisesFisherMixture(BaseMixture):
         """
         rows = self._new_rows(X)
         fitted = self._fitted
-        log_area = vmf.log_sphere_area(rows.n_features)
+        log_area = vmf.log_sphere_area(rows.n_features)  # minus the uniform log-density
 
         def of_block(block: Block) -> Array:
             scores = fitted.family.scores(block, fitted.params.components)
@@ -289,10 +298,9 @@ class VonMisesFisherMixture(BaseMixture):
         return rows.per_row(of_block, rows.dtype, fitted.n_components)
 
     def _family(self, n_features: int) -> VonMisesFisher:
-        tied = self.concentration_type == "tied"
         return VonMisesFisher(
             n_features,
-            tied=tied,
+            tied=self.concentration_type == "tied",
             method=self.negentropy,
             fixed_means="means" in self.fixed,
             fixed_concentrations="concentrations" in self.fixed,
@@ -308,24 +316,26 @@ class VonMisesFisherMixture(BaseMixture):
                 f"n_features = {d}: directions need at least two features. "
                 "For rows of one feature use a Gaussian mixture."
             )
-        family, prior = self._family(d), self.concentration_prior
-        if family.fixed_concentrations and prior is not None:
+        family = self._family(d)
+        prior = self.concentration_prior
+        if family.fixed_concentrations:
+            if prior is None:
+                return family
             raise ValueError(
                 f"fixed={self.fixed!r} keeps the concentrations, but concentration_prior needs "
                 "concentrations that are estimated. Leave it out, or remove 'concentrations' from "
                 "fixed."
             )
-        if family.fixed_concentrations:
-            return family
-        n_each = 1.0 if prior is None else float(prior)  # pseudo-rows
+        n_each = 1.0  # pseudo-rows of a component
+        if prior is not None:
+            n_each = float(prior)
         n_pseudo = n_each * self.n_components
-        if weight_seen < n_pseudo and rows.n_rows >= n_pseudo:
+        if weight_seen < n_pseudo and rows.n_rows >= n_pseudo:  # as weights far below 1 are
             warn(
                 f"The sample weights sum to {weight_seen * rows.weight_unit:.3g}, less than the "
                 f"{n_pseudo:.3g} pseudo-rows of concentration_prior, so the prior determines the "
-                "concentrations. "
-                "A weight of 1 counts as one row: scale the weights so that they sum to about "
-                "n_samples, or lower concentration_prior.",
+                "concentrations. A weight of 1 counts as one row: scale the weights so that they "
+                "sum to about n_samples, or lower concentration_prior.",
                 UserWarning,
             )
         if prior is None:
@@ -336,10 +346,12 @@ class VonMisesFisherMixture(BaseMixture):
         return checked_directions(means, "means_init")
 
     def _first_shapes(self, n_features: int) -> Array | None:
-        given, K = self.concentrations_init, self.n_components
+        given = self.concentrations_init
+        K = self.n_components
         if given is None:
             return None
-        given = np.full(K, given) if np.ndim(given) == 0 else given
+        if np.ndim(given) == 0:
+            given = np.full(K, given)
         kappa = checked_concentrations(given, K, "concentrations_init")
         refuse_unequal(kappa, self.concentration_type == "tied")
         return kappa

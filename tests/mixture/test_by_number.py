@@ -143,6 +143,19 @@ def test_degrees_of_freedom_of_old_components_stay_where_more_are_added():
         mixture.set_params(degrees_of_freedom=[5.0, 6.0]).fit(X[OLD])
 
 
+def test_added_components_may_be_renumbered():
+    options = {"degrees_of_freedom": [3.0, 30.0], "means_init": CENTRES[:2], "warm_start": True}
+    mixture = StudentTMixture(2, random_state=0, **options).fit(X[LABELS < 2])
+    mixture.set_params(n_components=3).fit(X[OLD])
+    reference = StudentTMixture.from_parameters(
+        np.full(3, 1 / 3), CENTRES[[2, 0, 1]], np.tile(np.eye(2), (3, 1, 1)), 4.0
+    )
+    renumbered = renumber_components(reference, mixture)
+    assert_array_equal(renumbered.degrees_of_freedom_, [4.0, 3.0, 30.0])
+    assert_array_equal(renumbered.partial_fit(X[OLD]).degrees_of_freedom_, [4.0, 3.0, 30.0])
+    assert_array_equal(renumbered.fit(X[OLD]).degrees_of_freedom_, [4.0, 3.0, 30.0])
+
+
 def test_an_added_component_may_be_between_the_others():
     line = np.repeat([0.0, 9.0, 18.0], 100)[:, None] + RNG.normal(size=(300, 1))
     ends = np.abs(line[:, 0] - 9) > 4
