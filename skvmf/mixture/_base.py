@@ -179,6 +179,25 @@ class BaseMixture(MixtureParameters, ABC):
             float64. A Dask array is read chunk by chunk, and the fit is bit-identical to one in
             memory. `labels_` and `probabilities_` are then Dask arrays, which agree to rounding;
             copies and pickles of the mixture leave them out.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+        known_labels : array-like of shape (n_samples,), default=None
+            The component of each row where it is known, otherwise -1; -2 is a row of the
+            background. The fit keeps these rows there and starts with their means, so component k
+            is class k. Rows of a component that has left the mixture count as unknown. `labels_`
+            are, like `predict`, free of `known_labels`.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
         """
         progress = self._progress(X, y, sample_weight, known_labels)
         with all_or_nothing(self), limited_blas(), progress:
@@ -235,11 +254,25 @@ class BaseMixture(MixtureParameters, ABC):
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             The batch. The first one, and the first after `from_parameters`, needs as many rows
             as components; later ones may have any number.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+        known_labels : array-like of shape (n_samples,), default=None
+            The component of each row where it is known, otherwise -1; -2 is a row of the
+            background. The fit keeps these rows there and starts with their means, so component k
+            is class k. Rows of a component that has left the mixture count as unknown. `labels_`
+            are, like `predict`, free of `known_labels`.
 
         Returns
         -------
         self : object
             The mixture after the step. `labels_` and `probabilities_` are those of the batch.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data or a parameter cannot be used. The estimator then stays as it was.
         """
         self._validate_params()  # which the decorator leaves out after the first call
         with all_or_nothing(self), limited_blas():
@@ -273,6 +306,20 @@ class BaseMixture(MixtureParameters, ABC):
         known_labels: ArrayLike | None = None,
     ) -> Array:
         """Fit the mixture and return the most probable component of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+        known_labels : array-like of shape (n_samples,), default=None
+            The component of each row where it is known, otherwise -1; -2 is a row of the
+            background. The fit keeps these rows there and starts with their means, so component k
+            is class k. Rows of a component that has left the mixture count as unknown. `labels_`
+            are, like `predict`, free of `known_labels`.
 
         Returns
         -------
@@ -557,6 +604,11 @@ class BaseMixture(MixtureParameters, ABC):
     def predict(self, X: MatrixLike) -> Array:
         """Return the most probable component of each row.
 
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
         Returns
         -------
         labels : ndarray of shape (n_samples,)
@@ -570,6 +622,11 @@ class BaseMixture(MixtureParameters, ABC):
     @chunkwise(columns="components", is_sparse=True)
     def responsibilities(self, X: MatrixLike) -> sparse.csr_array:
         """Return the responsibilities of the components for each row, without the zeros.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
 
         Returns
         -------
@@ -590,6 +647,11 @@ class BaseMixture(MixtureParameters, ABC):
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the responsibilities of the components for each row.
 
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
         Returns
         -------
         resp : ndarray of shape (n_samples, n_components)
@@ -602,6 +664,11 @@ class BaseMixture(MixtureParameters, ABC):
 
     def transform(self, X: MatrixLike) -> Any:
         """Return the responsibilities of the components for each row, as new features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
 
         Returns
         -------
@@ -626,6 +693,11 @@ class BaseMixture(MixtureParameters, ABC):
     def score_samples(self, X: MatrixLike) -> Array:
         """Return the log-density of the mixture at each row.
 
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
@@ -640,6 +712,15 @@ class BaseMixture(MixtureParameters, ABC):
     ) -> float:
         """Return the weighted mean log-density of the rows.
 
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
         Returns
         -------
         log_likelihood : float
@@ -652,6 +733,13 @@ class BaseMixture(MixtureParameters, ABC):
     def aic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the Akaike information criterion on X; the lower the better.
 
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
         Returns
         -------
         aic : float
@@ -663,6 +751,13 @@ class BaseMixture(MixtureParameters, ABC):
 
     def bic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the Bayesian information criterion on X; the lower the better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
 
         Returns
         -------
@@ -678,6 +773,13 @@ class BaseMixture(MixtureParameters, ABC):
         It prefers components that do not overlap, as :class:`skvmf.model_selection.ComponentPath`
         says.
 
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights. A row of weight 2 counts like two equal rows.
+
         Returns
         -------
         icl : float
@@ -689,6 +791,11 @@ class BaseMixture(MixtureParameters, ABC):
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of draws.
 
         Returns
         -------

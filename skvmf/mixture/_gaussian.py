@@ -414,10 +414,23 @@ class BaseGaussianMixture(BaseEllipticalMixture):
 
         Parameters
         ----------
+        weights : array-like of shape (n_components,)
+            Mixture weights; they sum to one, together with `background_weight`.
         means : array-like of shape (n_components, n_features)
             Component means.
         covariances : array-like
             Covariances, of the shape that belongs to `covariance_type`.
+        background_weight : float, default=0.0
+            Weight of a background; 0 is none.
+        background_bounds : array-like of shape (2, n_features), default=None
+            The lower and the upper corner of the background's box.
+        **params : dict
+            Constructor parameters; `n_components` may be left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
 
         Raises
         ------

@@ -192,12 +192,25 @@ default='estimated'
 
         Parameters
         ----------
+        weights : array-like of shape (n_components,)
+            Mixture weights; they sum to one, together with `background_weight`.
         means : array-like of shape (n_components, n_features)
             Locations of the components.
         scale_matrices : array-like
             Scale matrices, of the shape that belongs to `covariance_type`.
         degrees_of_freedom : float or array-like of shape (n_components,)
             Degrees of freedom, which are then fixed.
+        background_weight : float, default=0.0
+            Weight of a background; 0 is none.
+        background_bounds : array-like of shape (2, n_features), default=None
+            The lower and the upper corner of the background's box.
+        **params : dict
+            Constructor parameters; `n_components` may be left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
 
         Raises
         ------

@@ -214,6 +214,8 @@ class VonMisesFisherMixture(BaseMixture):
 
         Parameters
         ----------
+        weights : array-like of shape (n_components,)
+            Mixture weights; they sum to one, together with `background_weight`.
         means : array-like of shape (n_components, n_features), default=None
             Mean parameters, inside the unit ball.
         mean_directions : array-like of shape (n_components, n_features), default=None
@@ -221,6 +223,15 @@ class VonMisesFisherMixture(BaseMixture):
             `means`.
         concentrations : array-like of shape (n_components,), default=None
             Concentrations kappa >= 0.
+        background_weight : float, default=0.0
+            Weight of a background; 0 is none.
+        **params : dict
+            Constructor parameters; `n_components` may be left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
 
         Raises
         ------
@@ -279,6 +290,11 @@ class VonMisesFisherMixture(BaseMixture):
         which is the same for every mean. Without that constant it is minus the log-density
         with respect to the uniform distribution, ``kappa (r - m.x) - psi(r)`` (Nonnenmacher and
         Sahani, section 1).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
 
         Returns
         -------
