@@ -236,7 +236,8 @@ class Point:
 
     def expect_block(self, block: Block) -> Statistics:
         """Share out the rows of a block and sum what the maximization needs."""
-        return self.sums(block, self.assign(block))
+        scores = self.scores(block)
+        return self.sums(block, self.assign(block, scores=scores))
 
     def sums(self, block: Block, assigned: Assigned) -> Statistics:
         """Return the sums of a block that has been assigned; the block is used up."""

@@ -330,7 +330,7 @@ class Merging(KMeans):
         sample = self.sample(rows, draw_seed(rng), width, single)
         merging = MergingStart(family.proposal(), sample, K, watch, mixture.background)
         seeds = [draw_seed(rng) for _ in range(self.n_init)]
-        starts = [merging.run(np.random.default_rng(seed)) for seed in seeds]
+        starts = list(map(merging.run, map(np.random.default_rng, seeds)))
         if len(mixture.background) == 0 and has_copies(sample, K):
             starts += [self.kmeans(family, sample, rng) for _ in seeds]
             plain = Mixture.plain(family)
