@@ -850,7 +850,7 @@ class BaseMixture(MixtureParameters, ABC):
         are_kept = numbers >= 0
         chosen = np.where(are_kept, numbers, 0)
         background_weight = fitted.params.weights[fitted.n_components :]
-        weights = np.append(fitted.weights[chosen] * are_kept, background_weight)
+        weights = np.append(np.where(are_kept, fitted.weights[chosen], 0.0), background_weight)
         components = fitted.family.select(fitted.params.components, chosen)
         statistics = self._running_statistics
         if statistics is not None:
