@@ -5,6 +5,7 @@ from .items import load
 from .results import GUIDE, kept
 
 FOLDER = GUIDE.parents[1] / "generated"
+OF_PARTS = {"does not hold": "refuted", "cannot be judged": "open"}
 
 
 def write(folder=FOLDER, *, pictures=True):
@@ -131,8 +132,8 @@ def parts_of(judged):
         rows = [("part", "here", "wanted", "verdict")]
         for own in verdict.effects:
             far = f" (far from the paper's: {'; '.join(own.far)})" if own.far else ""
-            open_or = "open" if own.verdict == claims.VERDICTS[-1] else own.verdict
-            rows.append((*map(escaped, (own.what + far, own.figure, own.limits)), open_or))
+            cells = map(escaped, (own.what + far, own.figure, own.limits))
+            rows.append((*cells, OF_PARTS.get(own.verdict, own.verdict)))
         table = list_table(rows, title=claim.short, widths="50 22 16 12", kind="figures")
         lines += [f"   {line}".rstrip() for line in table.splitlines()] * bool(verdict.effects)
         lines.append("")

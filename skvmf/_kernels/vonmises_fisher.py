@@ -102,23 +102,25 @@ def log_partition(kappa, dim, tail, constant, deficit, out):
         S = math.sqrt(a * a + k * k)
         t = a / S
         if a < MIN_EXPANDED:
-            rest = 0.5 * math.log1p(t) - a * math.log(a + S) + _polynomial(t, tail) + constant
+            elementary = 0.5 * math.log1p(t) - a * math.log(a + S)
+            lower_order = elementary + _polynomial(t, tail) + constant
             if deficit:
                 # kappa - S, without the difference.
-                out[i] = -a * a / (S + k) - rest
+                out[i] = -a * a / (S + k) - lower_order
             else:
-                out[i] = S + rest
+                out[i] = S + lower_order
         else:
             b = k / (S + a)
             y = 0.5 * b * k / a
             # 1 - t, without the difference.
             c = b * k / S
-            rest = 0.5 * math.log1p(-0.5 * c) - a * math.log1p(y) + c * _polynomial(t, tail)
+            elementary = 0.5 * math.log1p(-0.5 * c) - a * math.log1p(y)
+            lower_order = elementary + c * _polynomial(t, tail)
             if deficit:
                 # kappa - b kappa, without the difference.
-                out[i] = a * k * (1.0 + b) / (S + k) - rest
+                out[i] = a * k * (1.0 + b) / (S + k) - lower_order
             else:
-                out[i] = b * k + rest
+                out[i] = b * k + lower_order
 
 
 @kernel
@@ -173,11 +175,11 @@ def negentropy(r, complement, dim, excess, tail, cells, order, out):
         if order == 0:
             log_vee = math.log1p(-w) if w < 0.5 else math.log(vee)
             elementary = 0.5 * math.log1p(w) - a * log_vee
-            rest = _in_cell(y, cells[1]) if near else _polynomial(tau, tail)
-            # Divided by 1 - tau, so that its digits are kept as r nears zero.
+            value = _in_cell(y, cells[1]) if near else _polynomial(tau, tail)
+            # The tail is divided by 1 - tau, so that its digits are kept as r nears zero.
             if a >= MIN_EXPANDED:
-                rest *= 2.0 * w / (1.0 + w)
-            out[i] = elementary + rest
+                value *= 2.0 * w / (1.0 + w)
+            out[i] = elementary + value
             continue
         h = tau * _in_cell(y, cells[0]) if near else _polynomial(tau, excess)
         if order == 1:
