@@ -118,10 +118,6 @@ class BaseEstimator(_BaseEstimator):
         super().__init_subclass__(**options)
         complete_docstring(cls)
 
-    def _keep_parameters(self, arguments: dict[str, Any]) -> None:
-        """Set the arguments of the constructor, its ``locals()``, as attributes."""
-        vars(self).update({name: value for name, value in arguments.items() if name != "self"})
-
     def _check_ready(self) -> None:
         """Check that there was a fit, and the parameters set since then."""
         check_is_fitted(self)
