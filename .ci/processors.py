@@ -7,6 +7,7 @@ only if it holds whatever they choose. Prints what is run, and what this machine
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -27,16 +28,27 @@ print(*sorted({each["architecture"] for each in libraries if each["user_api"] ==
 
 def main():
     """Run the tests as each processor would, and return 0 if all passed."""
-    sources = sorted((ROOT / "tests").rglob("test_*.py"))
-    files = [str(path) for path in sources if "mark.bits" in path.read_text(encoding="utf-8")]
-    failed = []
-    for processor, variables in environments():
-        print(f"--- {processor}: {variables}", flush=True)
-        if isinstance(variables, dict):
-            tests = python(variables, "-m", "pytest", "-q", "-m", "bits and not slow", *files)
-            failed += [processor] if tests.returncode else []
+    runs, failed = [], []
+    with ThreadPoolExecutor() as pool:
+        for processor, variables in environments():
+            print(f"--- {processor}: {variables}", flush=True)
+            if isinstance(variables, dict):
+                runs.append((processor, pool.submit(tests, variables)))
+    for processor, run in runs:
+        done = run.result()
+        print(f"--- {processor}:\n{done.stdout}", flush=True)
+        failed += [processor] if done.returncode else []
     print(f"failed as {', '.join(failed)}" if failed else "the same promises on each of these")
     return bool(failed)
+
+
+def tests(variables):
+    """Run the tests in one process beside the others: two would compile much of it twice."""
+    sources = sorted((ROOT / "tests").rglob("test_*.py"))
+    files = [str(path) for path in sources if "mark.bits" in path.read_text(encoding="utf-8")]
+    options = ["-q", "-n", "1", "-m", "bits and not slow"]
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return python(variables, "-m", "pytest", *options, *files, **output)
 
 
 def environments():
