@@ -30,12 +30,12 @@ class MultiStart:
     tol: float  # change of the lower bound at which a run stops
     flat_start: bool  # whether a run under a flat prior comes before one that takes weight away
     attributes: Callable[[Point], Attributes]  # those of an estimator, for callbacks
-    columns: tuple[Array, int] | None = None  # numbers of the rows' columns among all, so many
+    columns: tuple[Array, int] | None = None  # numbers of the rows' columns, number of all
 
     def best(self, mixture: Mixture, start: Start, rng: np.random.Generator) -> MixtureResult:
         """Return what the start with the largest bound reaches, the first of equals."""
         compact = self.rows.compact(start.means)
-        if compact is not None:
+        if compact is not None:  # as it is at most once: compact rows have no columns to leave out
             rows, columns = compact
             narrow = replace(self, rows=rows, columns=(columns, self.rows.n_features))
             result = narrow.best(mixture, start.in_columns(columns), rng)

@@ -747,7 +747,7 @@ class BaseMixture(MixtureParameters, ABC):
         """
         rows = self._new_rows(X, sample_weight)
         total, _ = predictions.log_likelihood(self._fitted, rows)
-        return -2 * total + 2 * self.n_parameters_
+        return -2 * total * rows.weight_unit + 2 * self.n_parameters_
 
     def bic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the Bayesian information criterion on X; the lower the better.
@@ -765,7 +765,9 @@ class BaseMixture(MixtureParameters, ABC):
             `n_parameters_` times log n_samples less twice the log-likelihood.
         """
         rows = self._new_rows(X, sample_weight)
-        return predictions.bic(self._fitted, *predictions.log_likelihood(self._fitted, rows))
+        total, n_samples = predictions.log_likelihood(self._fitted, rows)
+        unit = rows.weight_unit
+        return predictions.bic(self._fitted, total * unit, n_samples * unit)
 
     def icl(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the integrated completed likelihood on X; the lower the better.
@@ -787,7 +789,9 @@ class BaseMixture(MixtureParameters, ABC):
         """
         rows = self._new_rows(X, sample_weight)
         total, n_samples, entropy = predictions.evaluate(self._as_published(), rows)
-        return predictions.bic(self._fitted, total, n_samples) + 2 * entropy
+        unit = rows.weight_unit
+        bic = predictions.bic(self._fitted, total * unit, n_samples * unit)
+        return bic + 2 * entropy * unit
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the mixture.

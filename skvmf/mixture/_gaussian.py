@@ -10,15 +10,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 
 from .._engine.em.mixture import MixtureResult, Point
-from .._engine.em.posterior import SOFTMAX
 from .._engine.em.predictions import conditional_means
 from .._engine.families.background import Background
 from .._engine.families.covariance import COVARIANCE_TYPES, CovarianceType
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.missing import conditional
-from .._engine.families.responsibilities import as_dense
 from .._engine.rows.sources import RowSource, make_rows
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, MatrixLike, Numbers, ParameterConstraints
@@ -236,10 +235,12 @@ class BaseEllipticalMixture(BaseMixture):
             rows = make_rows(row, None, unit=False, missing=True)
             scores = fitted.scores(rows.block(0))
             latent = scores.cache
-            resp, _, density = SOFTMAX.assign(scores, weights, np.ones(1))
-            if not np.isfinite(density[0]):
+            with np.errstate(divide="ignore"):
+                log_joint = scores.log_density()[0] + np.log(weights)
+            if not np.isfinite(log_joint.max()):
                 raise ValueError(f"The mixture has no density at the values {values}.")
-            weights = as_dense(resp, len(weights))[0]
+            # Not by an E-step, which takes responsibilities of less than e^-60 for zero.
+            weights = softmax(log_joint)
         means, shapes = conditional(family.type, fitted.params.components, features, given, values)
         bounds = fitted.background.bounds
         if bounds is not None:

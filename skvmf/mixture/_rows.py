@@ -123,6 +123,7 @@ def validated_chunks(mixture: Any, X: MatrixLike, *, reset: bool) -> "da.Array":
 
 def _validated_array(mixture: Any, X: MatrixLike, *, reset: bool) -> Any:
     """Return rows in memory as an array or a CSR matrix of a type that is read, or refuse them."""
+    X = _without_mask(X, has_missing=mixture.missing_values == "marginal")
     accepts_sparse = mixture._family_class.sparse_rows
     is_sparse = sparse.issparse(X)
     if is_sparse and not accepts_sparse:
@@ -137,6 +138,23 @@ def _validated_array(mixture: Any, X: MatrixLike, *, reset: bool) -> Any:
     )
     _refuse_integers(mixture, array)
     return array
+
+
+def _without_mask(X: Any, *, has_missing: bool) -> Any:
+    """Return a masked array as a plain one, with NaN for masked values, or refuse the mask."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.is_masked(X):
+        return X.data
+    if not has_missing:
+        raise ValueError(
+            f"X is a masked array, and {int(X.mask.sum())} of its values are masked. Mixtures "
+            "of Gaussian and Student-t components take them as missing with "
+            "missing_values='marginal'; else fill them in first, for example with X.filled(0)."
+        )
+    if X.dtype.kind != "f":
+        X = X.astype(np.float64)
+    return X.filled(np.nan)
 
 
 def validated_rows(estimator: object, X: MatrixLike, **options: Any) -> Any:

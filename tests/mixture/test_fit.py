@@ -480,6 +480,22 @@ def test_criteria_of_weighted_rows_are_those_of_repeated_rows(estimator, options
     assert_allclose(mixture.icl(X), mixture.bic(X) + 2 * entropy, rtol=1e-9)
 
 
+@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize("weight", [1e-250, 1e-22, 1e22, 1e250])
+def test_criteria_grow_with_weights_of_any_size(estimator, weight):
+    """The log-likelihood and the entropy do, the penalty of BIC by its logarithm."""
+    mixture = estimator(2, random_state=0).fit(X)
+    weights = np.full(len(X), weight)
+    score, p = mixture.score(X), mixture.n_parameters_
+    aic = 2 * p - 2 * weight * len(X) * score
+    bic = p * np.log(max(weight * len(X), 1)) - 2 * weight * len(X) * score
+    entropy = mixture.icl(X) - mixture.bic(X)
+    assert_allclose(mixture.score(X, weights), score, rtol=1e-12)
+    assert_allclose(mixture.aic(X, weights), aic, rtol=1e-12)
+    assert_allclose(mixture.bic(X, weights), bic, rtol=1e-12)
+    assert_allclose(mixture.icl(X, weights), bic + weight * entropy, rtol=1e-12)
+
+
 @pytest.mark.parametrize(("estimator", "background"), zip(MIXTURES, [False, True] * 2, strict=True))
 def test_a_flat_prior_by_component_is_a_flat_prior(estimator, background):
     """Also beside a background, which has no number in it."""

@@ -150,6 +150,26 @@ def test_a_known_outlier_is_of_the_background():
     assert_bound_never_falls(mixture)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_known_outliers_alone_leave_components_to_be_found(family, method):
+    known = np.full(len(X), -1)
+    known[:5] = -2
+    mixture = new(family, background=True, random_state=0)
+    mixture = getattr(mixture, method)(X, known_labels=known)
+    assert np.isfinite(mixture.means_).all()
+    assert mixture.background_weight_ >= 0.9 * 5 / len(X)
+    assert (mixture.weights_ > 0).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.filterwarnings("ignore::UserWarning")  # that no component is left
+def test_outliers_alone_are_all_of_the_background(family):
+    mixture = new(family, background=True).fit(X, known_labels=np.full(len(X), -2))
+    assert mixture.background_weight_ == 1
+    assert np.isfinite(mixture.score_samples(X)).all()
+
+
 def test_fixed_parameters_stay():
     means = np.stack([X[k == Y].mean(axis=0) for k in range(3)])
     params = {"means_init": means, "fixed": ("means", "weights")}

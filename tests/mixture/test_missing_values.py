@@ -327,6 +327,31 @@ def test_conditional_densities_are_ratios(covariance_type, dof, background):
         assert_array_equal(rest.degrees_of_freedom_, dof + 2)
 
 
+def test_weights_given_some_features_are_exact_however_small():
+    """An E-step takes responsibilities of less than e^-60 for zero; other values need them."""
+    mixture = SparseGaussianMixture.from_parameters([0.5, 0.5], [[0, 0], [20, 0]], [np.eye(2)] * 2)
+    weights = mixture.condition([0], [0.0]).weights_
+    assert_allclose(weights, [1, np.exp(-200)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, int])
+def test_masked_values_are_missing_values(dtype):
+    X, _ = blobs(share=0.0)
+    X = (100 * X).astype(dtype)
+    missing = np.random.default_rng(0).random(X.shape) < 0.1
+    masked = np.ma.masked_array(X, mask=missing)
+    mixture = SparseGaussianMixture(3, missing_values="marginal", random_state=0)
+    fitted = clone(mixture).fit(masked)
+    other = clone(mixture).fit(np.where(missing, NAN, X).astype(fitted.means_.dtype))
+    assert_allclose(fitted.means_, other.means_, rtol=1e-6)
+    assert_allclose(fitted.score(masked), other.score(masked), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"of its values are masked.*missing_values='marginal'"):
+        SparseGaussianMixture(3).fit(masked)
+    nothing_masked = np.ma.masked_array(X, mask=False)
+    plain = SparseGaussianMixture(3, random_state=0)
+    assert_array_equal(plain.fit(nothing_masked).means_, clone(plain).fit(X).means_)
+
+
 def test_features_have_names_and_components_keep_their_numbers():
     pandas = pytest.importorskip("pandas")
     X, _ = blobs(share=0.1)

@@ -13,7 +13,7 @@ OnIteration = Callable[[int, list[float], Any], bool]  # step, bounds, point
 LabelsOfRows = tuple[Array, Array] | None  # and their responsibilities, where they are known
 
 # Where a bound falls by less than this fraction, rounding has made it fall: float32 rows have
-# seven digits, float64 sums of many rows about ten.
+# seven digits, and float64 sums of many rows about ten, of features with large offsets fewer.
 _ROUNDING = {"float64": 1e-6, "float32": 1e-5}
 
 

@@ -55,7 +55,10 @@ class MergePath:
     def measures(self) -> dict[str, float]:
         """Return the number of components, the bounds and the criteria of the current mixture."""
         fitted = self.fitted
-        log_likelihood, n_samples, entropy = evaluate(fitted, self._rows)
+        unit = self._rows.weight_unit
+        log_likelihood, n_samples, entropy = np.multiply(
+            evaluate(fitted, self._rows), unit
+        ).tolist()
         criterion = bic(fitted, log_likelihood, n_samples)
         return {
             "n_components": len(self.nodes),

@@ -268,7 +268,11 @@ class Point:
         )
 
     def _least_likely(self, values: Array, counts: Array) -> Array:
-        """Return the numbers of the least likely rows: one for each component without rows here."""
+        """Return the numbers of the least likely rows, at least one.
+
+        There is one for each component that has no rows here and was not moved yet, up to what fits
+        into memory.
+        """
         K = self.n_components
         may_be_empty = counts[:K] <= _MAX_EMPTY_FRACTION * counts.sum()
         n_empty = np.count_nonzero(may_be_empty & ~self.params.reseeded[:K])
@@ -293,9 +297,9 @@ class Point:
         """Return a better point.
 
         Empty components are re-seeded once in a fit, each at another of the least likely `rows`,
-        then pruned. So is a singular one, and one whose weight stays on the prior's floor for two
-        steps with fewer rows than a component or the prior asks for, unless all weights are on the
-        floor.
+        then pruned. A singular one is pruned at once, and so is one whose weight stays on the
+        prior's floor for two steps with fewer rows than a component or the prior asks for, unless
+        all weights are on the floor.
         """
         mixture, params = self.mixture, self.params
         K = params.n_components
@@ -372,8 +376,8 @@ MixtureResult: TypeAlias = EMResult[Point, Statistics]
 
 def _distinct_worst(stats: Statistics, rows: RowSource, n: int) -> Array:
     """Return at most n different rows that count, the least likely first."""
-    n_counted = max(1, np.count_nonzero(stats.worst_values < np.inf))
-    numbers = stats.worst_rows[: n if n <= 1 else n_counted].tolist()
+    n_counted = np.count_nonzero(stats.worst_values < np.inf)
+    numbers = stats.worst_rows[: min(n, n_counted) if n <= 1 else n_counted].tolist()
     if not numbers:
         return np.empty((0, 0))
     by_number = dict(rows.map_reduce(partial(_numbered_rows, set(numbers))))

@@ -123,7 +123,7 @@ def _sums(block: Block, values: Array) -> Array:
 
 
 def bic(fitted: Point, log_likelihood: float, n_samples: float) -> float:
-    """Return the Bayesian information criterion."""
+    """Return the Bayesian information criterion, of sums with the weights that users give."""
     return -2 * log_likelihood + fitted.n_parameters * float(np.log(max(n_samples, 1)))
 
 

@@ -147,7 +147,7 @@ class EllipticalMergeCost(MergeCost):
     """
 
     counts: Array  # (M,), positive
-    means: Array  # (M, d); times U, for the precision U U', where the covariance is that of all
+    means: Array  # (M, d); times U, for the precision U U' of all, if `covariances` is None
     covariances: Array | None  # None is one for all
     kind: CovarianceType
 

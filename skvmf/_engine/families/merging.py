@@ -37,7 +37,8 @@ class OtherRows:
         average.
         """
         excess = np.full(len(cost.counts), np.inf)
-        for log_density in self.background.log_densities:
+        if len(self.background) > 0:
+            (log_density,) = self.background.log_densities
             n = cost.counts
             others = self.count
             apart = cost.log_likelihoods() + xlogy(n, n) + xlogy(others, others)
@@ -45,9 +46,6 @@ class OtherRows:
             log_rows = np.log(n.sum() + others)
             excess = apart - together - (np.sqrt(cost.dim / 2) + np.sqrt(log_rows)) ** 2
         return excess
-
-
-_NO_ROWS = OtherRows()
 
 
 class _CheapestMerges:
@@ -137,13 +135,15 @@ class _CheapestMerges:
 
 
 def merge_greedily(
-    cost: MergeCost, n_clusters: int, others: OtherRows = _NO_ROWS
+    cost: MergeCost, n_clusters: int, others: OtherRows | None = None
 ) -> tuple[Array, list[tuple[int, int, float]]]:
     """Merge clusters until so many are left; return their numbers, and merges as (i, j, loss).
 
     More than `MAX_PAIRED` clusters are compared with their nearest ones only. Once no pair loses
     less than chance, a cluster that gains no more than chance is added to `others`.
     """
+    if others is None:
+        others = OtherRows()
     cheapest = _CheapestMerges(cost)
     merges = []
     for _ in range(len(cost.counts) - n_clusters):

@@ -15,10 +15,11 @@ class Statistics:
     """Sums over blocks of rows that an M-step needs.
 
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
-    `counts` (K,) and the tuple `moments` are the family's, `centred_at` points (K, d)
-    or at zero. `worst_values` and `worst_rows` (m,) are values and numbers of the least likely
-    rows, first on ties: one, or as many as may be empty. First moments once added go to `buffers`.
-    Sums that are added have weights in the same `unit` (`RowSource.weight_unit`).
+    `counts` (K,), followed by that of a background, and the tuple `moments` are the family's,
+    `centred_at` points (K, d) or None for zero. `worst_values` and `worst_rows` (m,) are values and
+    numbers of the least likely rows, first on ties: one, or as many as may be empty. First moments
+    once added go to `buffers`. Sums that are added have weights in the same `unit`
+    (`RowSource.weight_unit`).
 
     Moments are a plain tuple of arrays: who adds, scales or stores them needs no family's class.
     """

@@ -193,8 +193,9 @@ def unit_columns(sums: Array, counts: Array) -> tuple[Array, Array]:
     """
     low, high = _SAFE_COUNTS
     scale = 1.0
-    if not low < counts.max() < high:
-        scale = counts.max()
+    largest = counts.max()
+    if largest > 0 and not low < largest < high:
+        scale = largest
         sums = sums / scale
     norms = np.sqrt(np.einsum("dk,dk->k", sums, sums))
     lengths: Array = norms * scale / np.where(counts > 0, counts, 1.0)
@@ -526,7 +527,8 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         if self.fixed_means:  # lengths along these directions may be negative
             lengths *= np.einsum("dk,dk->k", directions, components.directions)
             directions = components.directions
-        if self.fixed_concentrations:
+        # Where no component has rows, a tied concentration has none to be estimated from.
+        if self.fixed_concentrations or not has_rows.any():
             return self._moved(components, directions), np.zeros_like(has_rows)
         complements = 1 - lengths
         if stats.centred_at is not None:

@@ -242,7 +242,8 @@ def map_reduce(
                         total.add(numbers[i], part)
             except Exception as error:
                 errors[i] = error
-                todo.clear()
+                with changed:
+                    todo.clear()
             finally:
                 with changed:
                     begun.discard(i)
@@ -250,7 +251,7 @@ def map_reduce(
 
     with limited_blas() as threads:
         work_here = partial(work, threads.n_threads)
-        with _helpers(threads, work_here, len(todo) - 1, todo):
+        with _helpers(threads, work_here, todo, changed):
             work_here()
     try:
         if errors:
@@ -267,7 +268,7 @@ def for_each(function: Callable[[Item], None], items: Items[Item]) -> None:
 
 @contextmanager
 def _helpers(
-    threads: _Threads, work: Callable[[], None], n_helpers: int, todo: deque[int]
+    threads: _Threads, work: Callable[[], None], todo: deque[int], changed: threading.Condition
 ) -> Iterator[None]:
     """Let other threads work, too, until nothing is left to do, or the caller leaves."""
 
@@ -284,7 +285,7 @@ def _helpers(
     nested = getattr(_this_thread, "works", False)
     helpers: list[Future[None]] = []
     pool = threads.pool
-    n_helpers = min(n_helpers, threads.n_threads - 1)
+    n_helpers = min(len(todo), threads.n_threads) - 1
     try:
         _this_thread.works = True
         if pool is not None and not nested:
@@ -296,7 +297,8 @@ def _helpers(
         yield
     finally:
         _this_thread.works = nested
-        todo.clear()
+        with changed:
+            todo.clear()
         for helper in helpers:
             if not helper.cancel():
                 helper.result()

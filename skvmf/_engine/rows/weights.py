@@ -53,9 +53,9 @@ class Reservoir:
     def sample(self) -> tuple[Array, Array]:
         """Return the numbers of all rows but the last drawn, and weights for them.
 
-        If there are fewer than the reservoir holds, all keep their own weights. Sums over the rows
-        with the weights estimate sums over all; they add up to as many rows as equal weights would
-        be worth.
+        If there are fewer than the reservoir holds, all keep their own weights, up to a factor.
+        Sums over the rows with the weights estimate sums over all, up to a factor: they add up to
+        as many rows as equal weights would be worth.
         """
         rows, weights = self.rows, self.weights
         if len(rows) == self._size:

@@ -1,4 +1,4 @@
-"""More components than a fit has: old ones stay, new ones begin at clusters of the start."""
+"""More components in a warm start: those of the fit stay, new ones begin at clusters of a start."""
 
 from dataclasses import replace
 

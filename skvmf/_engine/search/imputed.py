@@ -75,7 +75,10 @@ def whole_rows(rows: RowSource, size: int) -> tuple[RowSource | None, float]:
 
 
 class ChangedRows(RowSource):
-    """Rows of a source whose values a function of a block changes, without missing values."""
+    """Rows of a source whose values a function of a block changes.
+
+    `incomplete` says whether values may be missing afterwards.
+    """
 
     def __init__(self, rows: RowSource, change: Change, incomplete: bool = False) -> None:
         self._rows = rows

@@ -92,7 +92,8 @@ def kmeans_start(
     if max_iter == 0:
         return FoundStart(point, -np.inf)
     result = run_em(point, rows, max_iter=max_iter, tol=KMEANS_TOL, on_iteration=on_iteration)
-    params = Params.first(point.weights, result.point.components)  # none is re-seeded or pruned
+    # With equal weights, as k-means has no others; marks of what it moved or pruned are cleared.
+    params = Params.first(point.weights, result.point.components)
     return FoundStart(point.at(params), result.bounds[-1])
 
 

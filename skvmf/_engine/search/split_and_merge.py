@@ -1,6 +1,6 @@
 """Split-and-merge EM: components with covariances on a sample, more of them than asked for.
 
-Simple components (`skvmf._engine.overseeding`) find where clusters are, but cover
+Simple components (`skvmf._engine.search.overseeding`) find where clusters are, but cover
 a long one with several and let a wide one swallow its neighbours. With covariances, shrunk so that
 few rows suffice, the exact change of the mixture's likelihood tells which two to merge;
 responsibilities are soft, so a cut gains next to nothing by chance. Then all components are
@@ -154,6 +154,7 @@ class SplitAndMerge:
         small = surplus <= SMALL_SURPLUS * self.n_components
         n_wanted = surplus if small else -(-surplus // SURPLUS_FACTOR)
         pairs = self._neighbours(point)
+        # Pairs of unknown costs, -inf, come first; those that were cheapest are computed again.
         costs = np.array([known.get((a, b), -np.inf) for a, b in pairs.tolist()])
         n_computed = np.isneginf(costs).sum() + N_RECOMPUTED * n_wanted
         computed = np.argsort(costs, kind="stable")[:n_computed]
@@ -191,19 +192,22 @@ class SplitAndMerge:
 
     def _costs(self, point: FreePoint, pairs: Array, expectation: _Expectation) -> Array:
         """Return the loss by merging each pair alone: the density becomes p - p_a - p_b + p_ab."""
-        parts = zip(*expectation.of_rows, strict=True)
-        responsibilities = sparse.csc_array(sparse.vstack(next(parts)))
-        log_densities, weights = map(np.concatenate, parts)
+        of_blocks, log_densities_of_blocks, weights_of_blocks = zip(
+            *expectation.of_rows, strict=True
+        )
+        responsibilities = sparse.csc_array(sparse.vstack(of_blocks))
+        log_densities = np.concatenate(log_densities_of_blocks)
+        weights = np.concatenate(weights_of_blocks)
 
         def cost(a: int, b: int, merged: GaussianComponents) -> float:
-            rows, lost = _union(responsibilities, a, b)  # lost is (p_a + p_b) / p
+            rows, share = _union(responsibilities, a, b)  # share is (p_a + p_b) / p
             weight = float(point.weights[a] + point.weights[b])
             if len(rows) == 0 or weight == 0:
                 return 0.0
             block = DenseBlock(self.sample.take(rows), weights[rows], None, 0)
             scores = self.family.scores(block, merged).log_density()[:, 0]
             gained = np.exp(np.minimum(np.log(weight) + scores - log_densities[rows], 50))
-            ratios = np.maximum(np.maximum(1 - lost, 0) + gained, 1e-300)
+            ratios = np.maximum(np.maximum(1 - share, 0) + gained, 1e-300)
             return -float(block.weights @ np.log(ratios))
 
         def costs(block: Array) -> list[float]:
