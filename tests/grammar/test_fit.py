@@ -108,7 +108,7 @@ def test_a_failed_fit_leaves_the_earlier_one_and_ends_its_tasks(fitted, error):
 
 # A trace can raise between the last line within `with lock` and the lock's release, where no signal
 # comes: the lock would be held for ever. tests/engine interrupts these.
-UNTRACED = ("_kernels", "_engine/parallel")
+UNTRACED = ("_kernels", "_engine/rows/parallel")
 
 
 def interrupt(line, function):
