@@ -51,7 +51,7 @@ def test_a_fit_goes_on_after_its_workers_died(mortal, at_once, monkeypatch, tmp_
 
     def note(name):
         folds.append(name)
-        if folds.count("expect") == 3:
+        if folds.count("expect_block") == 3:
             flag.touch()
 
     def deadly(block, block_info=None):

@@ -128,7 +128,7 @@ def test_workers_that_make_the_rows_each_time(name, kind, case, client):
 
 
 @pytest.mark.parametrize("persisted", [True, False])
-@pytest.mark.parametrize(("name", "at"), [("vmf", "expect"), ("truncated", "_Near")])
+@pytest.mark.parametrize(("name", "at"), [("vmf", "expect_block"), ("truncated", "_Near")])
 def test_a_killed_worker_changes_no_bit(name, at, persisted, case, mortal, monkeypatch):
     """One process is killed in each of two iterations, another each time."""
     from distributed import Client
