@@ -42,6 +42,16 @@ def private_sklearn_imports(tree, path):
             yield line
 
 
+def undocumented_numba(tree, path):
+    """Only ``_kernels/_cache.py`` uses names of Numba that are not documented."""
+    for line, name in imports(tree, path):
+        if name.startswith("numba.") and not name.startswith("numba.extending."):
+            yield line
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "numba.core":
+            yield node.lineno
+
+
 def reaching_in(tree, path):
     """What reads estimators uses no private name of another part of the package."""
     for node in ast.walk(tree):
@@ -66,7 +76,7 @@ def long_signatures(tree, path):
     """Kernels take at most eight arguments, by position."""
     for node in ast.walk(tree):
         decorators = map(ast.unparse, getattr(node, "decorator_list", []))
-        if {"kernel", "row_kernel", "sum_kernel"} & set(decorators):
+        if {"kernel", "row_kernel", "sum_kernel", "inlined"} & set(decorators):
             args = node.args
             loose = args.kwonlyargs or args.vararg or args.kwarg
             if loose or len(args.posonlyargs + args.args) > MAX_KERNEL_ARGUMENTS:
@@ -80,6 +90,7 @@ def parse(path):
 
 RULES = [
     (private_sklearn_imports, [path for path in SOURCES if path.as_posix() != "_sklearn.py"]),
+    (undocumented_numba, [path for path in SOURCES if path.as_posix() != "_kernels/_cache.py"]),
     (reaching_in, [path for path in SOURCES if path.parts[0] in STRANGERS]),
     (other_kernels, KERNELS),
     (long_signatures, KERNELS),
@@ -97,6 +108,9 @@ def test_nobody_breaks(rule, paths):
     ("rule", "path", "bad", "good"),
     [
         (private_sklearn_imports, "mixture/_a.py", "from sklearn.base import _x", "import sklearn"),
+        (undocumented_numba, "_kernels/a.py", "from numba.core import caching",
+         "import numba\nfrom numba.extending import overload"),
+        (undocumented_numba, "_kernels/a.py", "numba.core.caching.x()", "numba.types.none"),
         (reaching_in, "plotting/_a.py", "f()._x", "cls._x\nsuper()._x\nm._skvmf_x()"),
         (reaching_in, "plotting/_a.py", "from ..mixture._a import _x",
          "from ..mixture._a import x\nfrom ._axes import _y"),

@@ -15,8 +15,6 @@ import numpy as np
 
 from ._jit import prefetch, row_kernel
 
-MAKES_ARRAYS = True
-
 # Rows that are marked before the first of them is solved. Where supports are small, 4 take a fifth
 # longer, and 32 save a twentieth; work space grows with them.
 BLOCK = 16

@@ -10,8 +10,6 @@ import numpy as np
 
 from ._jit import kernel, row_kernel
 
-MAKES_ARRAYS = True
-
 # Words that `moment_sums` takes at a time: sums are read and written a quarter as often.
 WORDS_PER_STEP = 4
 

@@ -8,12 +8,13 @@ columns for a multiple of four, the last ones zeros. Those of some features stay
 
 import numpy as np
 
-from ._jit import row_kernel, sum_kernel
+from ._jit import assume_no_overlap, row_kernel, sum_kernel
 
 
 @row_kernel
 def gap_squares(X, origin, out):
     """out[n] = [x - c, (x - c)^2], (n, 2 d) float64."""
+    assume_no_overlap()
     # Unsigned, here and below: a signed index is tested for being negative.
     d = np.uintp(X.shape[1])
     for n in range(X.shape[0]):
@@ -26,6 +27,7 @@ def gap_squares(X, origin, out):
 @sum_kernel
 def gap_norms(X, origin, out):
     """out[n] = [x - c, |x - c|^2], (n, d + 1) float64."""
+    assume_no_overlap()
     d = X.shape[1]
     for n in range(X.shape[0]):
         total = 0.0
@@ -39,6 +41,7 @@ def gap_norms(X, origin, out):
 @row_kernel
 def gap_products(X, origin, out):
     """out[n] = [x - c, products of its pairs i <= j by rows], (n, d + d (d + 1) / 2) float64."""
+    assume_no_overlap()
     d = np.uintp(X.shape[1])
     for n in range(X.shape[0]):
         row = out[n]
@@ -55,6 +58,7 @@ def gap_products(X, origin, out):
 @row_kernel
 def difference_moments(X, means, resp, first, second):
     """Add r (x - m) and r (x - m)^2 to `first` and `second`, (K, d), for each r > 0."""
+    assume_no_overlap()
     d = np.uintp(X.shape[1])
     for n in range(X.shape[0]):
         x = X[n]

@@ -32,8 +32,6 @@ import numpy as np
 
 from ._jit import kernel
 
-MAKES_ARRAYS = True
-
 # Directions, outcomes of a decision, and charts: numbers of axes of arrays.
 LEFT = 0
 RIGHT = 1

@@ -8,7 +8,7 @@ minimum over what is missing, errors of the filling enter squared.
 
 import math
 
-from ._jit import row_kernel, sum_kernel
+from ._jit import assume_no_overlap, inlined, row_kernel, sum_kernel
 
 # The least pivot relative to its diagonal entry: a few roundings. Roots of matrices that rounding
 # has made singular stay finite.
@@ -16,11 +16,12 @@ MIN_PIVOT = 1e-15
 
 
 @sum_kernel
-def _dot(a, b):
-    """Return the product of a vector and as many entries of another."""
+def _dot(matrix, i, vector, size):
+    """Return the product of as many entries of row i of a matrix and of a vector."""
+    row = matrix[i]
     total = 0.0
-    for j in range(a.shape[0]):
-        total += a[j] * b[j]
+    for j in range(size):
+        total += row[j] * vector[j]
     return total
 
 
@@ -42,7 +43,7 @@ def _factor(precision, where, m, root):
     return log_det
 
 
-@row_kernel
+@inlined
 def _fill(row, mean, precision, where, m, root, work, gap):
     """Set `gap` to a row less a mean, missing entries to the conditional means of that."""
     for j in range(row.shape[0]):
@@ -53,7 +54,7 @@ def _fill(row, mean, precision, where, m, root, work, gap):
     # Solve L L' gap_M = -P_MO gap_O, first L from the top down, then L' from the bottom up.
     for a in range(m):
         # Products with missing entries add zero.
-        value = -_dot(precision[where[a]], gap)
+        value = -_dot(precision, where[a], gap, gap.shape[0])
         for b in range(a):
             value -= root[a, b] * work[b]
         work[a] = value / root[a, a]
@@ -113,7 +114,7 @@ def full_scores(X, patterns, means, precisions, work, roots, scores, logs):
                 _fill(X[n], means[k], precisions[k], where, m, root, line, gap)
                 total = 0.0
                 for j in range(d):
-                    white = _dot(roots[k, j, : j + 1], gap)
+                    white = _dot(roots[k], j, gap, j + 1)
                     total += white * white
                 scores[n, k] = -0.5 * total
                 logs[n, k] = log_det
@@ -128,6 +129,7 @@ def full_moments(X, patterns, means, precisions, work, weights, shares, moments)
     weights, shares : (n, K), of rows and of conditional covariances
     moments : (K, d + 1, d), set to second moments, and first ones below them
     """
+    assume_no_overlap()
     K, d = means.shape
     root = work[:d]
     inverse = work[d : 2 * d]
@@ -165,6 +167,7 @@ def full_moments(X, patterns, means, precisions, work, weights, shares, moments)
 @row_kernel
 def add_full_means(X, patterns, means, precisions, work, resp, filled):
     """Add the rows that each component fills, by responsibilities; arguments are as above."""
+    assume_no_overlap()
     K, d = means.shape
     root = work[:d]
     line = work[2 * d]
@@ -199,6 +202,7 @@ def diagonal_scores(X, means, scales, scores):
 @row_kernel
 def diagonal_moments(X, means, weights, first, second):
     """Add r (x - m) and r (x - m)^2 of observed values to `first` and `second`, (K, d)."""
+    assume_no_overlap()
     for n in range(X.shape[0]):
         x = X[n]
         for k in range(weights.shape[1]):

@@ -14,8 +14,6 @@ import numpy as np
 
 from ._jit import kernel
 
-MAKES_ARRAYS = True
-
 
 @kernel
 def _log_vee(w, vee):

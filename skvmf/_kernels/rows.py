@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ._jit import Array, kernel, prefetch, row_kernel, sum_kernel, thread_cache
+from ._jit import Array, assume_no_overlap, kernel, prefetch, row_kernel, sum_kernel, thread_cache
 
 # How many rows ahead a row is fetched from memory, and how many bytes it has at least: fetching
 # short rows costs more than it saves (twice the time at 64 bytes).
@@ -26,6 +26,7 @@ CACHED_COMPONENTS = 32
 @row_kernel
 def add_labelled_rows(X, labels, factors, out):
     """out[labels[n]] += factors[n] * X[n]; X is (n, d), out (K, d) float64."""
+    assume_no_overlap()
     d = X.shape[1]
     last = X.shape[0] - PREFETCH_ROWS if d * X.itemsize >= MIN_PREFETCH_BYTES else 0
     for n in range(X.shape[0]):
@@ -45,6 +46,7 @@ def add_dense_responsibilities(X, resp, out):
     X is (n, d), resp (n, K), and out (K, d), with a row more where K is odd, which is scrap. So
     many sums at a time stay in the processor's first cache.
     """
+    assume_no_overlap()
     N, d = X.shape
     K = resp.shape[1]
     for start in range(0, d, CACHED_FEATURES):
@@ -79,6 +81,7 @@ def pack_rows(resp, ends, columns, packed):
     Those of row n end before ends[n]. Their columns, ascending in a row, are int32, and `packed` of
     resp's dtype; both are (m + 1,), and the last entry is scrap.
     """
+    assume_no_overlap()
     size = np.uintp(0)
     for n in range(resp.shape[0]):
         row = resp[n]
@@ -103,6 +106,7 @@ def _marked(part):
 @row_kernel
 def add_sparse_responsibilities(X, resp, out):
     """out[k] += resp[n, k] * X[n] wherever resp is not zero; X is (n, d), out (K, d) float64."""
+    assume_no_overlap()
     last = X.shape[0] - PREFETCH_ROWS if X.shape[1] * X.itemsize >= MIN_PREFETCH_BYTES else 0
     for n in range(X.shape[0]):
         if n < last:
@@ -129,6 +133,7 @@ def _add_listed(X, size, listed, ordered, is_first, out):
     Four rows at a time spare loads and stores. The rows of a component keep their order. If
     `is_first`, what is in `out` does not count.
     """
+    assume_no_overlap()
     rows, columns, values = listed
     ends, order, factors = ordered
     K = out.shape[0]
@@ -235,6 +240,7 @@ def csr_dot(indptr, indices, data, matrix, out):
     Four non-zeros a step: a quarter of the passes over `out`, and few enough rows of
     `matrix` for LLVM to prove that none overlaps it (with eight the loop stays scalar).
     """
+    assume_no_overlap()
     K = np.uintp(matrix.shape[1])
     for n in range(np.uintp(out.shape[0])):
         row = out[n]
@@ -367,9 +373,6 @@ def normalize_rows(X: Array) -> None:
     norms[norms == 0] = 1.0
     rows /= norms[:, None]
     X[:] = rows
-
-
-MAKES_ARRAYS = True
 
 
 @kernel

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from ._jit import Array, by_precision, kernel, row_kernel, thread_cache
+from ._jit import Array, assume_no_overlap, by_precision, kernel, row_kernel, thread_cache
 
 # Rows at a time, a multiple of 4. Fewer are slower if rows are short, and as fast if they are long.
 BLOCK = 16
@@ -149,6 +149,7 @@ def _shift_rows(scores, start, size, slopes, offsets, z, tops):
     The work rows of z may be longer: their padding is left alone. If slopes overflow,
     infinity is replaced by the largest number.
     """
+    assume_no_overlap()
     limit = scores.dtype.type(MAX_FLOAT_32 if _is_single(scores.dtype.type(1.0)) else MAX_FLOAT_64)
     for n in range(size):
         row = scores[start + n]
@@ -172,6 +173,7 @@ def _exp_rows(z, size, tops, e, lanes):
     A plain sum is not vectorised, for that would change its order. Running sums in `lanes`, one
     vector apart, are: the order is theirs, on every machine.
     """
+    assume_no_overlap()
     width = _n_lanes(z.dtype.type(1.0))
     for n in range(size):
         row = z[n]
@@ -200,6 +202,7 @@ def _lane_sum(lane):
 @row_kernel
 def _count_rows(e, factors, counts):
     """Add factors @ e to counts, four rows at a time: each row read once, `counts` a quarter."""
+    assume_no_overlap()
     for n in range(0, e.shape[0], 4):
         e0, e1, e2, e3 = e[n], e[n + 1], e[n + 2], e[n + 3]
         s0, s1, s2, s3 = factors[n], factors[n + 1], factors[n + 2], factors[n + 3]
@@ -210,6 +213,7 @@ def _count_rows(e, factors, counts):
 @row_kernel
 def _scale_rows(e, factors, scores, start, size):
     """Set scores = factors * e for `size` rows, subnormal results flushed to zero."""
+    assume_no_overlap()
     zero = scores.dtype.type(0.0)
     tiny = scores.dtype.type(TINY_32 if _is_single(scores.dtype.type(1.0)) else TINY_64)
     for n in range(size):

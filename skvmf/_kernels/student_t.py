@@ -6,8 +6,6 @@ import numpy as np
 
 from ._jit import kernel, row_kernel
 
-MAKES_ARRAYS = True
-
 # Squared distances over degrees of freedom that are larger count as this: `_log` takes finite
 # numbers only.
 MAX_RATIO = 1e300

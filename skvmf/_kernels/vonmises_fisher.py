@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from ._jit import kernel, row_kernel, sum_kernel
+from ._jit import assume_no_overlap, kernel, row_kernel, sum_kernel
 
 # The expansions are used from this a or kappa on. They are asymptotic: their smallest terms are
 # 1e-19 where S = 25, and 1e-13 where S = 15.
@@ -213,6 +213,7 @@ def cosine_complements(X, scales, directions, cosines):
 
     Scales (n,) give the rows unit length; a row of scale 0 is all zeros.
     """
+    assume_no_overlap()
     for n in range(X.shape[0]):
         for k in range(directions.shape[0]):
             gap = 1.0 - cosines[n, k]
@@ -240,6 +241,7 @@ def _csr_half_squared_chord(columns, values, scale, direction):
 @row_kernel
 def csr_cosine_complements(indptr, indices, data, scales, directions, cosines):
     """As `cosine_complements`, for the CSR rows that indptr spans, their columns sorted."""
+    assume_no_overlap()
     for n in range(cosines.shape[0]):
         start = indptr[n]
         stop = indptr[n + 1]

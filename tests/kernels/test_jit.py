@@ -1,4 +1,7 @@
-"""The cache of compiled code: fresh after every edit, and never a reason to fail."""
+"""Compiled kernels: their cache, what the compiler is told, and what is done without some names.
+
+The cache is fresh after every edit, and never a reason to fail.
+"""
 
 import ctypes
 import gc
@@ -8,10 +11,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
+import numpy as np
 import pytest
-from numba.core import event
+from numba.core import caching, event
 
 import skvmf
 
@@ -19,7 +24,7 @@ pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is com
 
 PACKAGE = Path(skvmf.__file__).parent
 KERNEL = """
-from ._jit import kernel
+from ._jit import assume_no_overlap, inlined, kernel, prefetch, row_kernel
 
 FACTOR = 2.0
 
@@ -32,6 +37,26 @@ def _factor():
 @kernel
 def scaled(x):
     return _factor() * x
+
+
+@inlined
+def _add(row, out):
+    for j in range(row.shape[0]):
+        out[j] += row[j]
+
+
+@row_kernel
+def add_rows(X, out):
+    assume_no_overlap()
+    for n in range(X.shape[0]):
+        prefetch(X, min(n + 1, X.shape[0] - 1))
+        _add(X[n], out)
+
+
+@row_kernel
+def add_rows_that_may_overlap(X, out):
+    for n in range(X.shape[0]):
+        _add(X[n], out)
 """
 CALL = "from small.kernels import scaled; print(scaled(5.0), sum(scaled.stats.cache_hits.values()))"
 FULL_DISK = """
@@ -47,7 +72,8 @@ def folder(tmp_path, monkeypatch):
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "kernels.py").write_text(KERNEL, encoding="utf-8")
-    shutil.copy(PACKAGE / "_kernels" / "_jit.py", package)
+    for name in ("_jit.py", "_cache.py"):
+        shutil.copy(PACKAGE / "_kernels" / name, package)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     yield tmp_path
@@ -199,11 +225,74 @@ def test_python_looks_for_no_garbage_while_a_kernel_is_compiled(folder):
     assert gc.isenabled()
 
 
-def test_no_kernel_that_only_borrows_makes_arrays(folder):
-    """Without counts of who holds it, an array made there would never be given back."""
-    path = folder / "small" / "kernels.py"
-    path.write_text(KERNEL.replace("return FACTOR", "return np.empty(3)[0]"), encoding="utf-8")
-    path.write_text("import numpy as np\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+def test_parts_run_as_python_from_python(folder):
     kernels = importlib.import_module("small.kernels")
-    with pytest.raises(numba.core.errors.NumbaError, match=r"returning of array|NRT"):
-        kernels.scaled(5.0)
+    assert kernels._factor() == 2.0
+    out = np.ones(3)
+    kernels._add(np.arange(3.0), out)
+    assert out.tolist() == [1, 2, 3]
+
+
+def sums_of(add):
+    """Return what a kernel adds up, and its code as LLVM has optimized it."""
+    X, out = np.arange(60.0).reshape(3, 20), np.ones(20)
+    add(X, out)
+    np.testing.assert_array_equal(out, 1 + X.sum(axis=0))
+    (code,) = add.inspect_llvm().values()
+    return code
+
+
+CHECKED = "!alias.scope"  # of a loop that LLVM enters if addresses tell that no arrays overlap
+
+
+def test_addresses_are_compared_unless_no_overlap_is_assumed(folder):
+    kernels = importlib.import_module("small.kernels")
+    code = sums_of(kernels.add_rows)
+    assert CHECKED not in code
+    assert "call void @llvm.prefetch" in code
+    assert CHECKED in sums_of(kernels.add_rows_that_may_overlap)
+
+
+# Names that are not documented may be gone in the next release of Numba. What they buy is then
+# gone too, and nothing else.
+
+
+def test_without_names_of_instructions(folder, monkeypatch):
+    kernels = importlib.import_module("small.kernels")
+    monkeypatch.setattr(sys.modules["small._jit"], "ir", SimpleNamespace())
+    code = sums_of(kernels.add_rows)
+    assert CHECKED in code
+    assert "llvm.prefetch" not in code
+
+
+@pytest.mark.parametrize("name", ["CompileResultCacheImpl", "FunctionCache"])
+def test_without_names_of_caches(folder, monkeypatch, name):
+    monkeypatch.delattr(caching, name)
+    assert [call(), call()] == [(10, 0), (10, 1)]
+
+
+def test_without_a_list_of_folders(folder, monkeypatch):
+    monkeypatch.setattr(caching, "CompileResultCacheImpl", SimpleNamespace())
+    assert [call(), call()] == [(10, 0), (10, 1)]
+
+
+def test_without_the_attributes_of_compiled_functions(folder):
+    importlib.import_module("small._jit")._compile_uncollected(another := SimpleNamespace())
+    importlib.import_module("small._cache").forgive(another)
+    assert vars(another) == {}
+
+
+class AnotherCache:
+    """A cache of which only two methods are known, and which fails."""
+
+    def load_overload(self, *_):
+        raise ValueError
+
+    def save_overload(self, *_):
+        raise OSError
+
+
+def test_without_the_attributes_of_caches(folder):
+    cache = importlib.import_module("small._cache").ForgivingCache(AnotherCache(), sums_of)
+    assert cache.load_overload("key") is None
+    cache.save_overload("key", "code")
