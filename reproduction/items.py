@@ -86,8 +86,9 @@ def item(name, title, *, needs=(), small=None, draw=None):
 
 def load():
     """Return all items, in the order of the papers, those of the user guide last."""
-    for module in MODULES:
-        import_module(module, __package__)
-    for path in sorted(GUIDE.parent.glob("figures/*.py")):
-        import_module(f"doc.user_guide.figures.{path.stem}")
-    return ITEMS
+    figures = sorted(path.stem for path in GUIDE.parent.glob("figures/*.py"))
+    names = [*MODULES, *(f"doc.user_guide.figures.{name}" for name in figures)]
+    modules = [import_module(name, __package__) for name in names]
+    # Not the order of registration: somebody may have imported a later module first.
+    places = {module.__name__: place for place, module in enumerate(modules)}
+    return dict(sorted(ITEMS.items(), key=lambda own: places[own[1].function.__module__]))

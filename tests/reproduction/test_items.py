@@ -54,6 +54,12 @@ def test_an_item_asks_for_the_data_that_it_says_it_needs(name, tmp_path):
         ITEMS[name].run(items.Setting(tmp_path, small=True))
 
 
+def test_items_have_an_order_whatever_was_imported_first(monkeypatch):
+    fourth_first = sorted(ITEMS.items(), key=lambda own: own[0][:2] != "P4")
+    monkeypatch.setattr(items, "ITEMS", dict(fourth_first))
+    assert list(items.load()) == list(ITEMS)
+
+
 def test_the_command_prints_and_draws_what_an_item_gives(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     assert main(["P0.fig5", "--small", "--pictures", str(tmp_path)]) == 0
