@@ -262,8 +262,7 @@ def work_space(scores: Array) -> tuple[Array, ...]:
         totals = np.empty(padded)
         thread_cache.softmax_space = z, tops, e, lanes, factors, totals
         thread_cache.softmax_kind = kind
-    work: tuple[Array, ...] = thread_cache.softmax_space
-    return work
+    return thread_cache.softmax_space
 
 
 @row_kernel

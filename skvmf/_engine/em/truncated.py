@@ -234,8 +234,7 @@ class _Near:
 
     @cached_property
     def _centred_at(self) -> Array | None:
-        centred_at: Array | None = self.point.family.centred_at(self.point.components)
-        return centred_at
+        return self.point.family.centred_at(self.point.components)
 
     @cached_property
     def _candidates(self) -> list[Point]:

@@ -21,14 +21,6 @@ from .statistics import Statistics
 
 
 @dataclass(frozen=True)
-class MeanObjective:
-    """The bound as a function of the means: -sum_k (m_k - mu_k)' N_k P_k (m_k - mu_k) / 2 N."""
-
-    best: Array  # the weighted means m_k of the rows, (K, d)
-    precisions: Array  # N_k P_k / N, (K, d, d), or their diagonals, (K, d)
-
-
-@dataclass(frozen=True)
 class MeanUpdate(Update):
     """Means first, in order along a feature; then covariances about them."""
 
@@ -43,8 +35,7 @@ class MeanUpdate(Update):
         precisions = per_component(stats.counts / stats.total, precisions) * precisions
         best = family.sample_means(stats, components)
         means = components.means.copy()
-        target = MeanObjective(best[non_empty], precisions[non_empty])
-        means[non_empty] = self.move(target, means[non_empty])
+        means[non_empty] = self.move(best[non_empty], precisions[non_empty], means[non_empty])
         self._keep_order(means, non_empty)
         updated, singular = family.maximize(stats, components, means)
         if singular.any():  # these are back where they were
@@ -69,8 +60,12 @@ class MeanUpdate(Update):
         return family.components(means, moved.covariances)
 
     @abstractmethod
-    def move(self, target: MeanObjective, means: Array) -> Array:
-        """Return better means (K, d)."""
+    def move(self, best: Array, precisions: Array, means: Array) -> Array:
+        """Return better means mu (K, d), by the bound -sum_k (m_k - mu_k)' Q_k (m_k - mu_k) / 2.
+
+        `best` (K, d) are the weighted means m_k of the rows; `precisions` are Q_k = N_k P_k / N,
+        (K, d, d), or their diagonals, (K, d).
+        """
 
 
 @dataclass(frozen=True)
@@ -81,13 +76,12 @@ class RelativeEM(MeanUpdate):
     N_k / Sigma_k,ll; the other features follow by regression on this one (derived here).
     """
 
-    def move(self, target: MeanObjective, means: Array) -> Array:
+    def move(self, best: Array, precisions: Array, means: Array) -> Array:
         feature = self.feature
-        columns = np.array([_covariance_column(P, feature) for P in target.precisions])
-        best = target.best[:, feature]
-        values = project(best, 1 / columns[:, feature], self.clearance)
+        columns = np.array([_covariance_column(P, feature) for P in precisions])
+        values = project(best[:, feature], 1 / columns[:, feature], self.clearance)
         slopes = columns / columns[:, feature, None]
-        moved: Array = target.best + slopes * (values - best)[:, None]
+        moved: Array = best + slopes * (values - best[:, feature])[:, None]
         moved[:, feature] = values
         return moved
 
@@ -101,14 +95,14 @@ class RelativeECM(MeanUpdate):
     rows. A gap below its clearance is set to it, and the other features are solved for again.
     """
 
-    def move(self, target: MeanObjective, means: Array) -> Array:
+    def move(self, best: Array, precisions: Array, means: Array) -> Array:
         """Return means after one conditional maximum each over the reference and the gaps."""
         feature = self.feature
         moved = means.copy()
-        axes = "kd,kd->kd" if target.precisions.ndim == 2 else "kde,ke->kd"
+        axes = "kd,kd->kd" if precisions.ndim == 2 else "kde,ke->kd"
         for k in range(len(moved)):  # a gap moves all means after it
-            precision = target.precisions[k:].sum(axis=0)
-            gradients = np.einsum(axes, target.precisions, target.best - moved)
+            precision = precisions[k:].sum(axis=0)
+            gradients = np.einsum(axes, precisions, best - moved)
             shift = _solve(precision, gradients[k:].sum(axis=0))
             if k > 0:
                 gap = moved[k, feature] + shift[feature] - moved[k - 1, feature]

@@ -146,8 +146,8 @@ class RowSource(ABC):
 
     def extent(self, features: Any) -> tuple[Array, Array]:
         """Return the least and the largest values (m,) of features in the dense rows that count."""
-        extent = self.map_reduce(partial(_extent_of, features))
-        return extent.low, extent.high
+        lows, highs = zip(*self.map_reduce(partial(_extent_of, features)), strict=True)
+        return np.min(lows, axis=0), np.max(highs, axis=0)
 
     def compact(self, means: Array | None = None) -> "tuple[RowSource, Array] | None":
         """Return the same rows without columns that are empty, and the numbers of the others.
@@ -208,22 +208,12 @@ def _first_number(start: int, weights: Array) -> list[int]:
     return [start + int(n) for n in np.flatnonzero(weights > 0)[:1]]
 
 
-@dataclass
-class _Extent:
-    """The least and the largest value of some features, each (m,); extents add."""
-
-    low: Array
-    high: Array
-
-    def __iadd__(self, other: "_Extent") -> "_Extent":
-        return _Extent(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
-
-
-def _extent_of(features: Any, block: DenseBlock) -> _Extent:
+def _extent_of(features: Any, block: DenseBlock) -> list[tuple[Array, Array]]:
+    """Return the least and the largest values (m,) of features, in a list: lists add."""
     X = block.X[block.weights > 0][:, features].astype(np.float64)
     low = np.fmin.reduce(X, axis=0, initial=np.inf)
     high = np.fmax.reduce(X, axis=0, initial=-np.inf)
-    return _Extent(low, high)
+    return [(low, high)]
 
 
 def _sums_about(pivot: Array, block: DenseBlock) -> Array:
