@@ -17,10 +17,10 @@ from .._engine.rows.parallel import limited_blas
 from .._sklearn import (
     BaseEstimator,
     CallbackSupportMixin,
+    CallbackTasks,
     DensityMixin,
     Interval,
     StrOptions,
-    callback_tasks,
     fit_context,
     with_callbacks,
 )
@@ -334,7 +334,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         heads = None if y is None else check_trees(y, offsets)
         estimate = self._estimate(len(tags))
         with limited_blas():
-            tasks = callback_tasks(self, {"X": X, "y": y}, 1)
+            tasks = CallbackTasks(self, {"X": X, "y": y}, 1)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 if heads is None:
                     result = self._fit_em(estimate, sentences, tags, progress)

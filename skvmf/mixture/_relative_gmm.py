@@ -104,11 +104,6 @@ class RelativeGMM(BaseGaussianMixture):
     array([0, 1])
     """
 
-    solver: str
-    order: Literal["means", "scales", "both"]
-    ordering_feature: int
-    clearance: float
-
     differences_: Array
 
     if TYPE_CHECKING:  # not annotated when the program runs: it is part of a pickle
