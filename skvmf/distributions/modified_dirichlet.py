@@ -29,8 +29,8 @@ from scipy.interpolate import CubicSpline
 from scipy.special import betaln, logit, logsumexp, xlogy
 
 from .._kernels import simplex as dirichlet
-from .._typing import Array, Values
-from ._arguments import RandomState, checked_array, checked_generator, checked_number, checked_size
+from .._typing import Array, RandomState, Values
+from ._arguments import checked_array, checked_generator, checked_number, checked_size
 
 __all__ = ["log_kernel", "log_normalizer", "logpdf", "mean", "mode", "posterior", "rvs"]
 

@@ -541,7 +541,7 @@ class SparseRows(Rows):
         turned = block.tocsc()
         # A block has at most 2^16 rows: see `block_rows`.
         rows = turned.indices.astype(np.uint16)
-        return Columns(turned.indptr.astype(np.int64), rows, turned.data)
+        return turned.indptr.astype(np.int64), rows, turned.data
 
     def _safe(self, i: int) -> tuple[Array, Array, Array, bool]:
         """Return a block's arrays, and whether rows were scaled as they are extreme."""
