@@ -32,7 +32,6 @@ from .._engine.families.statistics import Statistics, select_statistics
 from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
 from .._engine.rows.sources import RowSource
-from .._engine.search.growth import with_more_components
 from .._engine.search.overseeding import MIN_COMPONENTS_OF_MANY
 from .._engine.search.partitions import Assignment
 from .._engine.search.starts import Start, make_start
@@ -485,7 +484,7 @@ class BaseMixture(MixtureParameters, ABC):
         if continued.n_components < self.n_components:
             start = self._start_of_added_components()
             rng = self._generator()
-            continued = with_more_components(start, mixture, continued, data.rows, rng)
+            continued = start.with_more_components(mixture, continued, data.rows, rng)
         first = continued.continued_as(mixture)
         n_components = int(np.count_nonzero(first.weights))
         return Beginning(mixture, first, n_starts=1, n_components=n_components)
@@ -968,9 +967,15 @@ class BaseMixture(MixtureParameters, ABC):
             for name in _OF_WHOLE_FITS & set(vars(self)):
                 delattr(self, name)
         labels, probabilities = labelled
-        others: Attributes = {"labels_": labels, "probabilities_": probabilities}
-        others |= {"n_steps_": n_steps, "_read_by_number": self._parameters_by_number()}
-        self._publish(fitted, statistics, result, **others)
+        self._publish(
+            fitted,
+            statistics,
+            result,
+            labels_=labels,
+            probabilities_=probabilities,
+            n_steps_=n_steps,
+            _read_by_number=self._parameters_by_number(),
+        )
 
     def _publish(
         self,
