@@ -32,6 +32,7 @@ from .._engine.families.statistics import Statistics, select_statistics
 from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
 from .._engine.rows.sources import RowSource
+from .._engine.search.growth import with_more_components
 from .._engine.search.overseeding import MIN_COMPONENTS_OF_MANY
 from .._engine.search.partitions import Assignment
 from .._engine.search.starts import Start, make_start
@@ -484,7 +485,7 @@ class BaseMixture(MixtureParameters, ABC):
         if continued.n_components < self.n_components:
             start = self._start_of_added_components()
             rng = self._generator()
-            continued = start.with_more_components(mixture, continued, data.rows, rng)
+            continued = with_more_components(start, mixture, continued, data.rows, rng)
         first = continued.continued_as(mixture)
         n_components = int(np.count_nonzero(first.weights))
         return Beginning(mixture, first, n_starts=1, n_components=n_components)

@@ -96,7 +96,7 @@ class Start(ABC):
         rows = divided(rows, units)
         start = self if units is None else self.in_units(units)
         if mixture.known is not None and not self.given:
-            start = _ByClass(self.n_components, other=start)
+            start = _ByClass.of(start)
         in_units = mixture.in_units()
         partition = start.partition(in_units, rows, rng, watch)
         stats = partition.stats
@@ -218,25 +218,6 @@ class Start(ABC):
             centres = centres.copy()
             centres[free] = np.delete(clusters, taken, axis=0)
         return centres
-
-    def with_more_components(
-        self, mixture: Mixture, fitted: Point, rows: RowSource, rng: Generator
-    ) -> Point:
-        """Return a fit with more components: the old ones, and average ones where no old one is."""
-        K = self.n_components
-        units = np.ones(1) if fitted.family.units is None else fitted.family.units
-        rows = divided(rows, fitted.family.units)
-        in_units = mixture.in_units()
-        old = fitted.centres / units
-        centres = np.resize(old, (K, old.shape[1]))
-        is_new = np.arange(K) >= len(old)
-        free = is_new
-        if mixture.known is not None:
-            _, means, unknown = self.class_means(in_units, imputed(rows))
-            centres[is_new] = means[is_new]
-            free = is_new & unknown
-        centres = self.completed(in_units, rows, centres, free, rng)
-        return _extended(fitted, mixture, centres[is_new] * units)
 
 
 class Random(Start):
@@ -363,6 +344,10 @@ class _ByClass(Start):
 
     other: Start | None = None
 
+    @classmethod
+    def of(cls, start: Start) -> "_ByClass":
+        return cls(start.n_components, other=start)
+
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
@@ -376,22 +361,6 @@ class _ByClass(Start):
 
 def _bound(start: FoundStart) -> float:
     return start.bound
-
-
-def _extended(fitted: Point, mixture: Mixture, centres: Array) -> Point:
-    """Return a fit with more components, at centres (m, d)."""
-    n_old = fitted.n_components
-    K = n_old + len(centres)
-    numbers = np.where(np.arange(K) < n_old, np.arange(K), 0)
-    components = fitted.family.select(fitted.components, numbers)
-    for k, centre in enumerate(centres, n_old):
-        components = fitted.family.reseed(components, k, centre)
-    weights = mixture.background.weights_after(fitted.params)
-    of_background = weights[n_old:]
-    of_old = weights[:n_old] * (n_old / K)
-    of_new = np.full(K - n_old, (1 - of_background.sum()) / K)
-    weights = np.concatenate([of_old, of_new, of_background])
-    return replace(fitted, params=Params.first(weights, components))
 
 
 def _anywhere(rows: RowSource, n_components: int) -> Array:
