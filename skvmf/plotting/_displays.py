@@ -355,10 +355,11 @@ class DirectionsDisplay:
         # A point every half degree.
         angles = np.linspace(-np.pi, np.pi, 721)
         circle = np.column_stack([np.cos(angles), np.sin(angles)])
-        log_parts = {}
-        for k in self._active:
-            log_density = vmf.logpdf(circle, self.mean_directions[k], self.concentrations[k])
-            log_parts[k] = log_density + np.log(self.weights[k])
+        log_parts = {
+            k: np.log(self.weights[k])
+            + vmf.logpdf(circle, self.mean_directions[k], self.concentrations[k])
+            for k in self._active
+        }
         highest = max((log_part.max() for log_part in log_parts.values()), default=0.0)
         self.ax_.plot(*circle.T, color="0.5", linewidth=1)
 

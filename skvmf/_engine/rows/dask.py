@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import getitem
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 import dask
@@ -21,6 +21,7 @@ from scipy import sparse
 from ..._typing import Array, Function, Matrix
 from . import dask_tasks
 from .blocks import block_rows, has_truncated_steps, span_rows
+from .parallel import Part
 from .reading import as_seen, read_as
 from .sources import RowSource, Span, make_rows
 from .weights import weight_unit
@@ -28,7 +29,6 @@ from .weights import weight_unit
 if TYPE_CHECKING:
     import dask.array as da
 
-Part = TypeVar("Part")
 Graph: TypeAlias = dict[Any, Any]  # of tasks by their keys
 
 # The client adds so few sums itself, and sends parameters along with so few tasks: a task between

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,10 @@ from ..._kernels import rows as row_kernels
 from ..._kernels.rows import widen
 from ..._typing import Array, DType, Matrix
 from .blocks import Block, BufferPool, Columns, DenseBlock, Missing, SparseBlock, block_rows
-from .parallel import BlockSum, LazyItems, for_each, map_reduce
+from .parallel import BlockSum, LazyItems, Part, for_each, map_reduce
 from .reading import as_seen, canonical, largest_magnitude, read_as, refuse_non_finite
 from .weights import in_units, reservoir, weight_unit
 
-Part = TypeVar("Part")
 Labels = dict[int, Array]  # int32, of some rows each, by the number of the first
 
 # Variances below count as none. What families take for the least variance of a feature, a
