@@ -16,14 +16,12 @@ from .._sklearn import check_rows, num_samples
 from .._typing import Array, MatrixLike, Options
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._maps import log_affinities
-from ..mixture._gaussian import ellipses
+from ..mixture._gaussian import BaseEllipticalMixture, ellipses
 from ..mixture._rows import in_memory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from sklearn.mixture import GaussianMixture
-
-    from ..mixture._gaussian import BaseEllipticalMixture
 
 # Rounds of pushing discs apart, at most: discs that overlap after them stay so.
 _MAX_ROUNDS = 500
