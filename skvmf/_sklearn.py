@@ -45,7 +45,6 @@ if os.name == "mypy":  # noqa: SIM102
 
         class CallbackSupportMixin:
             def set_callbacks(self, *callbacks: Any) -> Self: ...
-            def _init_callback_context(self, *, max_subtasks: int) -> Any: ...
 
         class _BaseEstimator:
             def get_params(self, deep: bool = True) -> dict[str, Any]: ...
@@ -190,19 +189,22 @@ def all_or_nothing(estimator: object) -> Iterator[None]:
 
 
 class CallbackTasks:
-    """A fit's tasks, itself first, as callbacks see them; `data` is what they may ask for."""
+    """A fit's tasks, itself first, as the estimator's callbacks see them; none without callbacks.
 
-    def __init__(
-        self, estimator: CallbackSupportMixin, data: dict[str, Any], max_subtasks: int
-    ) -> None:
+    `data` is what callbacks may ask for.
+    """
+
+    def __init__(self, estimator: Any, data: dict[str, Any], max_subtasks: int) -> None:
         self._estimator = estimator
         self._data = data
         # Tasks that have begun, each inside the one before.
         self._open: list[Any] = []
-        self._enter(estimator._init_callback_context(max_subtasks=max_subtasks))
+        if getattr(estimator, "_skl_callbacks", None):
+            self._enter(estimator._init_callback_context(max_subtasks=max_subtasks))
 
     def begin(self, name: str, max_subtasks: int | None) -> None:
-        self._enter(self._open[-1].subcontext(task_name=name, max_subtasks=max_subtasks))
+        if self._open:
+            self._enter(self._open[-1].subcontext(task_name=name, max_subtasks=max_subtasks))
 
     def end(self, depth: int, attributes: Any = None) -> bool:
         """End the task at a depth and those inside it, all of them even if a callback raises.
@@ -225,13 +227,8 @@ class CallbackTasks:
         task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
 
 
-def callback_tasks(
-    estimator: CallbackSupportMixin, data: dict[str, Any], max_subtasks: int
-) -> CallbackTasks | None:
-    """Return the tasks of a fit for the estimator's callbacks; None if it has none."""
-    if not getattr(estimator, "_skl_callbacks", None):
-        return None
-    return CallbackTasks(estimator, data, max_subtasks)
+# Those of a fit that callbacks do not see.
+NO_TASKS = CallbackTasks(None, {}, 0)
 
 
 def outputs_frames(transformer: object) -> bool:

@@ -5,9 +5,8 @@ from time import process_time
 
 import numpy as np
 
-from skvmf._kernels.entmax import entmax_rows
 from skvmf._kernels.rows import add_labelled_rows, add_sparse_responsibilities, pack_rows
-from skvmf._kernels.simplex import argmax_rows, softmax_rows, work_space
+from skvmf._kernels.simplex import argmax_rows, entmax_rows, softmax_rows, work_space
 from skvmf.distributions import modified_dirichlet
 from skvmf.distributions.simplex import entmax
 

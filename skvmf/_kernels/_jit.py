@@ -69,8 +69,7 @@ def inlined(function: Function) -> Function:
     A call counts who holds each of its arrays, by two atomic operations. A part that is called for
     each row and component, with several arrays, would spend a fifth of its time on that.
     """
-    part: Function = register_jitable(inline="always")(function)
-    return part
+    return register_jitable(inline="always")(function)
 
 
 def _compile(function: Function, options: dict[str, Any]) -> Function:
@@ -79,8 +78,7 @@ def _compile(function: Function, options: dict[str, Any]) -> Function:
     A name with an underscore is that of a part: kernels call it, and from Python it runs as Python.
     """
     if function.__name__.startswith("_"):
-        part: Function = register_jitable(**options)(function)
-        return part
+        return register_jitable(**options)(function)
     try:
         compiled = numba.njit(nogil=True, cache=_CACHE, **options)(function)
     except (RuntimeError, OSError):  # no folder for the cache can be written to

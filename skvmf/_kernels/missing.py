@@ -97,14 +97,12 @@ def full_scores(X, patterns, means, precisions, work, roots, scores, logs):
     X : (n, d) float64, nan where a value is missing
     patterns : (p, 3 + d) int64, as `Missing` has them
     means, precisions : (K, d) and (K, d, d)
-    work : (2 d + 2, d) float64, to work in
+    work : two (d, d) and two (d,) float64, to work in
     roots : (K, d, d), lower triangular L with P = L' L
     scores, logs : (n, K), set
     """
     K, d = means.shape
-    root = work[:d]
-    line = work[2 * d]
-    gap = work[2 * d + 1]
+    root, _, line, gap = work
     for k in range(K):
         for p in range(patterns.shape[0]):
             m = patterns[p, 2]
@@ -131,10 +129,7 @@ def full_moments(X, patterns, means, precisions, work, weights, shares, moments)
     """
     assume_no_overlap()
     K, d = means.shape
-    root = work[:d]
-    inverse = work[d : 2 * d]
-    line = work[2 * d]
-    gap = work[2 * d + 1]
+    root, inverse, line, gap = work
     for k in range(K):
         moments[k] = 0.0
         first = moments[k, d]
@@ -169,9 +164,7 @@ def add_full_means(X, patterns, means, precisions, work, resp, filled):
     """Add the rows that each component fills, by responsibilities; arguments are as above."""
     assume_no_overlap()
     K, d = means.shape
-    root = work[:d]
-    line = work[2 * d]
-    gap = work[2 * d + 1]
+    root, _, line, gap = work
     for k in range(K):
         for p in range(patterns.shape[0]):
             m = patterns[p, 2]

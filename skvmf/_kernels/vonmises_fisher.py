@@ -284,7 +284,7 @@ class Expansions(NamedTuple):
 def expansions(dim: int) -> Expansions:
     """Sum the series over their orders for dimension `dim`."""
     a = 0.5 * (dim - 1)
-    series = _series()
+    ratios, integrals, inverses, inverse_integrals = _series()
     small = a < MIN_EXPANDED
     # Where the expansions are used: a < 32 leaves kappa >= 32, and 2 a / tau >= 90.
     largest_t = 1.0
@@ -293,10 +293,10 @@ def expansions(dim: int) -> Expansions:
         largest_t = a / np.hypot(a, MIN_EXPANDED)
         largest_tau = 2 * a / MIN_EXPANDED_INVERSE
 
-    gap = _summed(series.ratios, a, largest_t)
-    tail = a * _summed(series.integrals, a, largest_t)
-    excess = _summed(series.inverses, 2 * a, largest_tau, scale=0.5 / a)
-    inverse_tail = a * _summed(series.inverse_integrals, 2 * a, largest_tau)
+    gap = _summed(ratios, a, largest_t)
+    tail = a * _summed(integrals, a, largest_t)
+    excess = _summed(inverses, 2 * a, largest_tau, scale=0.5 / a)
+    inverse_tail = a * _summed(inverse_integrals, 2 * a, largest_tau)
     if small:
         constant = gammaln(a + 0.5) + (a - 0.5) * np.log(2) - 0.5 * np.log(2 * np.pi)
         inverse_tail = _trimmed(inverse_tail, largest_tau)
@@ -312,18 +312,9 @@ def expansions(dim: int) -> Expansions:
     return Expansions(gap, tail, float(constant), excess, inverse_tail)
 
 
-class _Series(NamedTuple):
-    """Polynomials by order (rows): c_k t^k, h_n, and the integrals that make the tails."""
-
-    ratios: np.ndarray
-    integrals: np.ndarray
-    inverses: np.ndarray
-    inverse_integrals: np.ndarray
-
-
 @cache
-def _series() -> _Series:
-    """Solve the recurrences.
+def _series() -> tuple[np.ndarray, ...]:
+    """Solve the recurrences; return c_k t^k, the integrals of its tail, h_n, and those of its own.
 
     Double precision is enough: the leading orders are dyadic and exact, and an order needs
     fewer digits the smaller its part.
@@ -338,7 +329,7 @@ def _series() -> _Series:
         if k > 1:
             integrals[k] = -_integral(_shifted(_over_one_plus(c[k]), k - 2))
             inverse_integrals[k] = -_integral(_over_one_plus(_shifted(h[k], -1)))
-    return _Series(ratios, integrals, h, inverse_integrals)
+    return ratios, integrals, h, inverse_integrals
 
 
 def _summed(rows: np.ndarray, base: float, largest: float, scale: float = 1.0) -> np.ndarray:

@@ -7,9 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from .._typing import Array
-
-RandomState = int | np.random.RandomState | np.random.Generator | None
+from .._typing import Array, RandomState
 
 
 def checked_array(values: object, name: str) -> Array:

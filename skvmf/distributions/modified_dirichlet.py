@@ -29,8 +29,8 @@ from scipy.interpolate import CubicSpline
 from scipy.special import betaln, logit, logsumexp, xlogy
 
 from .._kernels import simplex as dirichlet
-from .._typing import Array, Values
-from ._arguments import RandomState, checked_array, checked_generator, checked_number, checked_size
+from .._typing import Array, RandomState, Values
+from ._arguments import checked_array, checked_generator, checked_number, checked_size
 
 __all__ = ["log_kernel", "log_normalizer", "logpdf", "mean", "mode", "posterior", "rvs"]
 
@@ -496,11 +496,8 @@ def mean(alpha: ArrayLike, floor: float) -> Array:
     # Entries of one alpha have one expectation.
     _, first, numbers = np.unique(alpha, return_index=True, return_inverse=True)
     base = log_normalizer(alpha, floor)
-    log_ratios = np.empty(len(first))
-    for i in range(len(first)):
-        raised = alpha.copy()
-        raised[first[i]] += 1
-        log_ratios[i] = log_normalizer(raised, floor) - base
+    raised = alpha + np.eye(n)[first]
+    log_ratios = np.array([log_normalizer(each, floor) - base for each in raised])
     expected = np.exp(log_ratios)[numbers]
     # Rounding, too, leaves a point of the simplex.
     return np.asarray(expected / expected.sum())

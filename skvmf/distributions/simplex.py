@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from .._kernels import entmax as entmax_kernels
-from .._kernels import simplex as softmax_kernels
+from .._kernels import simplex as kernels
 from .._typing import Array, Values
 from ._arguments import checked_array, checked_positive
 
@@ -247,7 +246,7 @@ def _entmax_rows(rows: Array, alpha: float) -> Array:
         # `zeros_like` would write the zeros, which memory of `zeros` has at no cost.
         p = np.zeros(rows.shape, rows.dtype)
         thresholds = np.empty(len(rows))
-        entmax_kernels.entmax(rows, alpha, p, thresholds)
+        kernels.entmax(rows, alpha, p, thresholds)
         valid = thresholds >= 0
     if not valid.all():
         raise ValueError(
@@ -266,8 +265,8 @@ def _softmax(rows: Array) -> tuple[Array, Array]:
     ones = np.ones(n)
     counts = np.zeros(K)
     values = np.empty(n)
-    work = softmax_kernels.work_space(p)
-    softmax_kernels.softmax_rows(p, slopes, offsets, ones, ones, counts, values, work)
+    work = kernels.work_space(p)
+    kernels.softmax_rows(p, slopes, offsets, ones, ones, counts, values, work)
     return p, (values > -np.inf) & (rows < np.inf).all(axis=1)
 
 

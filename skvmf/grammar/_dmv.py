@@ -17,10 +17,10 @@ from .._engine.rows.parallel import limited_blas
 from .._sklearn import (
     BaseEstimator,
     CallbackSupportMixin,
+    CallbackTasks,
     DensityMixin,
     Interval,
     StrOptions,
-    callback_tasks,
     fit_context,
     with_callbacks,
 )
@@ -44,7 +44,7 @@ from ._model import (
     map_rules,
     with_average_tag,
 )
-from ._sentences import check_tag_set, check_tags, check_trees, flatten, number_tags, tag_array
+from ._sentences import check_tag_set, check_trees, flatten_tags, number_tags, tag_array
 
 TaggedSentences = Sequence[Sequence[str] | Sequence[int] | Array]
 Trees = Sequence[Sequence[int] | Array]
@@ -326,15 +326,14 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         TypeError, ValueError
             If the data or a parameter cannot be used. The estimator then stays as it was.
         """
-        items, offsets = flatten(X)
-        check_tags(items, offsets)
+        items, offsets = flatten_tags(X)
         tags = tag_array(sorted(set(items))) if self.tags is None else check_tag_set(self.tags)
         sentences = Sentences(number_tags(items, tags), offsets, len(tags))
         # Before the model: of several errors, that of the data comes first.
         heads = None if y is None else check_trees(y, offsets)
         estimate = self._estimate(len(tags))
         with limited_blas():
-            tasks = callback_tasks(self, {"X": X, "y": y}, 1)
+            tasks = CallbackTasks(self, {"X": X, "y": y}, 1)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 if heads is None:
                     result = self._fit_em(estimate, sentences, tags, progress)
@@ -476,12 +475,13 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         if not result.converged and not result.stopped and self.max_iter > 0:
             limits = f"tol={self.tol} within max_iter={self.max_iter} iterations"
             warn(f"The fit did not reach {limits}. Increase max_iter or tol.", ConvergenceWarning)
-        attributes: dict[str, Any] = _attributes(tags, result.point.rules.log_prob)
-        attributes["lower_bounds_"] = result.bounds
-        attributes["lower_bound_"] = result.bounds[-1]
-        attributes["n_iter_"] = result.n_iter
-        attributes["converged_"] = result.converged
-        self.__dict__.update(attributes)
+        self.__dict__.update(
+            _attributes(tags, result.point.rules.log_prob),
+            lower_bounds_=result.bounds,
+            lower_bound_=result.bounds[-1],
+            n_iter_=result.n_iter,
+            converged_=result.converged,
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -496,8 +496,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     def _new_sentences(self, X: TaggedSentences) -> tuple[Sentences, Arrays]:
         """Return sentences to parse, and rules that cover their tags."""
         self._check_ready()
-        items, offsets = flatten(X)
-        check_tags(items, offsets)
+        items, offsets = flatten_tags(X)
         n_tags = len(self.tags_)
         if self.unknown_tags == "error":
             numbers = number_tags(items, self.tags_)

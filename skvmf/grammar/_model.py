@@ -10,19 +10,17 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln, logsumexp
 
-from .._engine.rows.parallel import map_reduce
+from .._engine.rows.parallel import Part, map_reduce
 from .._kernels import inside_outside as charts
 from .._typing import Array
 from ..distributions._arguments import checked_array
 from ..distributions.modified_dirichlet import modes
-
-Part = TypeVar("Part")
 
 # Of root (T,), stop (T, 2, 2, 2) and choose (T, 2, T).
 Arrays = tuple[Array, Array, Array]

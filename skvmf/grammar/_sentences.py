@@ -52,11 +52,12 @@ def _items(sentence: Any, which: str) -> Items:
     return sentence.tolist() if isinstance(sentence, np.ndarray) else list(sentence)
 
 
-def check_tags(items: Items, offsets: Array, name: str = "X") -> None:
-    """Raise a ValueError unless all tags are strings or all are integers."""
+def flatten_tags(X: Any, name: str = "X") -> tuple[Items, Array]:
+    """Return tags, all strings or all integers, one after the other, and their offsets."""
+    items, offsets = flatten(X, name)
     kinds = {type(item) for item in items}
     if all(map(_is_string, kinds)) or all(map(_is_integer, kinds)):
-        return
+        return items, offsets
     # The error names the first tag that is not as the first of all.
     is_expected = _is_string if isinstance(items[0], str) else _is_integer
     i = next(i for i, item in enumerate(items) if not is_expected(type(item)))
@@ -77,8 +78,7 @@ def _is_integer(kind: type) -> bool:
 
 def check_tag_set(tags: ArrayLike) -> Array:
     """Return distinct tags, all strings or all integers, as an array."""
-    items, offsets = flatten([tags], name="tags")
-    check_tags(items, offsets, name="tags")
+    items, _ = flatten_tags([tags], name="tags")
     if len(set(items)) < len(items):
         raise ValueError("tags should be distinct.")
     return tag_array(items)

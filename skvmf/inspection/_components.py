@@ -22,12 +22,10 @@ from ..distributions.vonmises_fisher._density import axial
 from ..distributions.vonmises_fisher._maps import log_affinities as log_affinities_of_directions
 from ..mixture import SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
-from ..mixture._gaussian import ellipses
+from ..mixture._gaussian import BaseEllipticalMixture, ellipses
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
-
-    from ..mixture._gaussian import BaseEllipticalMixture
 
 AnyMixture: TypeAlias = "VonMisesFisherMixture | BaseEllipticalMixture | GaussianMixture"
 Parameters: TypeAlias = tuple[ArrayLike, ...] | list[ArrayLike]

@@ -37,8 +37,8 @@ from .._engine.search.overseeding import MIN_COMPONENTS_OF_MANY
 from .._engine.search.partitions import Assignment
 from .._engine.search.starts import Start, make_start
 from .._sklearn import (
+    CallbackTasks,
     all_or_nothing,
-    callback_tasks,
     fit_context,
     outputs_frames,
     validate_data,
@@ -568,7 +568,7 @@ class BaseMixture(MixtureParameters, ABC):
         """Return what shows a fit to its user, and to callbacks, which may ask for arguments."""
         metadata = {"sample_weight": sample_weight, "known_labels": known_labels}
         arguments = {"X": X, "y": y, "metadata": metadata}
-        tasks = callback_tasks(self, arguments, _STAGES_OF_A_START * int(self.n_init))
+        tasks = CallbackTasks(self, arguments, _STAGES_OF_A_START * int(self.n_init))
         return Progress(tasks, self.verbose, self.verbose_interval)
 
     def _stops(self) -> dict[str, Any]:
@@ -592,7 +592,7 @@ class BaseMixture(MixtureParameters, ABC):
     def _first_components(self, mixture: Mixture, rows: RowSource) -> Point:
         """Return the components that the first batch of a stream begins with: those of a start."""
         no_steps = self._stops() | {"max_iter": 0}
-        starts = MultiStart(rows, Progress(None), Checkpoint(), **no_steps)
+        starts = MultiStart(rows, Progress(), Checkpoint(), **no_steps)
         # A prior that removes components waits for more rows than those of a batch.
         flat = replace(mixture, weight_prior=FLAT)
         result = starts.best(flat, self._start(rows), self._generator())
@@ -968,9 +968,15 @@ class BaseMixture(MixtureParameters, ABC):
             for name in _OF_WHOLE_FITS & set(vars(self)):
                 delattr(self, name)
         labels, probabilities = labelled
-        others: Attributes = {"labels_": labels, "probabilities_": probabilities}
-        others |= {"n_steps_": n_steps, "_read_by_number": self._parameters_by_number()}
-        self._publish(fitted, statistics, result, **others)
+        self._publish(
+            fitted,
+            statistics,
+            result,
+            labels_=labels,
+            probabilities_=probabilities,
+            n_steps_=n_steps,
+            _read_by_number=self._parameters_by_number(),
+        )
 
     def _publish(
         self,

@@ -382,8 +382,6 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         Upper triangular U with precision U U', or the square roots of the precisions.
     """
 
-    precisions_init: ArrayLike | None
-
     covariances_: Array
     precisions_: Array
     precisions_cholesky_: Array

@@ -15,9 +15,7 @@ from .._engine.em.mixture import Mixture, MixtureResult, Point
 from .._engine.families.background import Background
 from .._engine.families.family import AnyFamily, Update
 from .._engine.families.gaussian import Gaussian
-from .._engine.families.ordered_means import RelativeECM, RelativeEM
-from .._engine.families.ordered_scales import ScaleOrder, ScaleUpdate
-from .._engine.families.ordering import Ordering
+from .._engine.families.ordering import Ordering, RelativeECM, RelativeEM, ScaleOrder, ScaleUpdate
 from .._engine.rows.sources import RowSource
 from .._engine.search.starts import Start
 from .._sklearn import Interval, SomeOf, StrOptions
@@ -103,11 +101,6 @@ class RelativeGMM(BaseGaussianMixture):
     >>> mixture.predict([[3.0], [9.0]])
     array([0, 1])
     """
-
-    solver: str
-    order: Literal["means", "scales", "both"]
-    ordering_feature: int
-    clearance: float
 
     differences_: Array
 

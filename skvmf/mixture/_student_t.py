@@ -95,9 +95,6 @@ default='estimated'
     array([ 0., 10.])
     """
 
-    degrees_of_freedom: str | float | Numbers
-    scale_matrices_init: ArrayLike | None
-
     scale_matrices_: Array
     degrees_of_freedom_: Array
 

@@ -115,11 +115,6 @@ class VonMisesFisherMixture(BaseMixture):
     ((2, 2), (2,))
     """
 
-    concentration_type: str
-    concentration_prior: float | None
-    negentropy: Literal["exact", "ode", "rational", "banerjee", "newton"]
-    concentrations_init: float | Numbers | None
-
     means_: Array
     mean_directions_: Array
     concentrations_: Array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -20,6 +20,7 @@ from sklearn.utils import Tags, check_array, check_random_state
 from torch import Tensor
 
 from .._sklearn import (
+    NO_TASKS,
     CallbackSupportMixin,
     CallbackTasks,
     ClassNamePrefixFeaturesOutMixin,
@@ -27,7 +28,6 @@ from .._sklearn import (
     RowsEstimator,
     TransformerMixin,
     all_or_nothing,
-    callback_tasks,
     fit_context,
     with_callbacks,
 )
@@ -107,27 +107,22 @@ def rows_at_once(n_features: int) -> int:
     return max(1, min(MAX_ROWS, MAX_NUMBERS // n_features))
 
 
-class Progress:
+@dataclass
+class Progress(AbstractContextManager["Progress"]):
     """Report the epochs of one fit, as lines and to callbacks; leaving it ends every open task."""
 
-    def __init__(self, tasks: CallbackTasks | None, verbose: int, verbose_interval: int) -> None:
-        self._tasks = tasks
-        self._verbose = verbose
-        self._verbose_interval = verbose_interval
-        self._epoch_start = 0.0
-
-    def __enter__(self) -> Progress:
-        return self
+    _tasks: CallbackTasks
+    _verbose: int
+    _verbose_interval: int
+    _epoch_start: float = 0.0
 
     def __exit__(self, error: object, *details: object) -> None:
-        if self._tasks is not None:
-            # After an error there are no attributes to give.
-            self._tasks.end(0, {} if error is None else None)
+        # After an error there are no attributes to give.
+        self._tasks.end(0, {} if error is None else None)
 
     def begin_epoch(self) -> None:
         self._epoch_start = perf_counter()
-        if self._tasks is not None:
-            self._tasks.begin("epoch", 0)
+        self._tasks.begin("epoch", 0)
 
     def end_epoch(
         self,
@@ -142,7 +137,7 @@ class Progress:
             if validation_losses:
                 line += f", of rows held out {validation_losses[-1]:.6g}"
             print(f"{line} ({perf_counter() - self._epoch_start:.1f} s)")
-        return self._tasks is not None and self._tasks.end(1, attributes)
+        return self._tasks.end(1, attributes)
 
 
 @dataclass
@@ -304,8 +299,6 @@ class Autoencoder(
         "verbose_interval": [Interval(Integral, 1, None, closed="left")],
     }
 
-    n_components: int
-    entmax_alpha: float
     hidden_layer_sizes: Sequence[int]
     beta: float
     batch_size: int
@@ -349,7 +342,7 @@ class Autoencoder(
             held_out = None
             if self.early_stopping:
                 train, held_out = split(train, self.validation_fraction, training._random_state)
-            tasks = callback_tasks(self, {"X": X, "y": y}, self.max_epochs)
+            tasks = CallbackTasks(self, {"X": X, "y": y}, self.max_epochs)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 self._train(training, train, held_out, progress)
                 self.__dict__.update(training.attributes())
@@ -380,7 +373,7 @@ class Autoencoder(
         with all_or_nothing(self):
             rows = self._rows(X, reset=is_first)
             training = self._begin(rows.shape[1]) if is_first else Training.resume(vars(self))
-            progress = Progress(None, self.verbose, self.verbose_interval)
+            progress = Progress(NO_TASKS, self.verbose, self.verbose_interval)
             self._epoch(training, rows, None, progress)
             self._check_last_step(training, rows)
             self.__dict__.update(training.attributes())

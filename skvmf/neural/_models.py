@@ -78,9 +78,6 @@ class FenchelYoungDocumentModel(Autoencoder):
     (40, 2)
     """
 
-    target: str
-    alternating_epochs: int | None
-
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **Autoencoder._parameter_constraints,
         "entmax_alpha": [Interval(Real, 1, None, closed="left")],
@@ -255,9 +252,6 @@ class FenchelYoungVAE(Autoencoder):
     >>> vae.transform(X).shape
     (1797, 8)
     """
-
-    latent: str | float
-    observation: str
 
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **Autoencoder._parameter_constraints,

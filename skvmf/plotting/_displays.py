@@ -16,14 +16,12 @@ from .._sklearn import check_rows, num_samples
 from .._typing import Array, MatrixLike, Options
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._maps import log_affinities
-from ..mixture._gaussian import ellipses
+from ..mixture._gaussian import BaseEllipticalMixture, ellipses
 from ..mixture._rows import in_memory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from sklearn.mixture import GaussianMixture
-
-    from ..mixture._gaussian import BaseEllipticalMixture
 
 # Rounds of pushing discs apart, at most: discs that overlap after them stay so.
 _MAX_ROUNDS = 500
@@ -355,10 +353,11 @@ class DirectionsDisplay:
         # A point every half degree.
         angles = np.linspace(-np.pi, np.pi, 721)
         circle = np.column_stack([np.cos(angles), np.sin(angles)])
-        log_parts = {}
-        for k in self._active:
-            log_density = vmf.logpdf(circle, self.mean_directions[k], self.concentrations[k])
-            log_parts[k] = log_density + np.log(self.weights[k])
+        log_parts = {
+            k: np.log(self.weights[k])
+            + vmf.logpdf(circle, self.mean_directions[k], self.concentrations[k])
+            for k in self._active
+        }
         highest = max((log_part.max() for log_part in log_parts.values()), default=0.0)
         self.ax_.plot(*circle.T, color="0.5", linewidth=1)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skvmf._kernels.entmax import entmax, entmax_rows
+from skvmf._kernels.simplex import entmax, entmax_rows
 
 from .. import oracles
 from ..conftest import FULL_SIZE

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from skvmf._kernels.entmax import entmax, entmax_rows
-from skvmf._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
+from skvmf._kernels.simplex import (
+    argmax_rows,
+    entmax,
+    entmax_rows,
+    log_sum_rows,
+    softmax_rows,
+    work_space,
+)
 
 from .. import oracles
 

@@ -151,8 +151,7 @@ class Point:
     @property
     def centres(self) -> Array:
         """Where the components are, (K, d)."""
-        centres: Array = self.family.centres(self.components)
-        return centres
+        return self.family.centres(self.components)
 
     @property
     def n_parameters(self) -> int:

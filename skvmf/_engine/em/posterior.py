@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._kernels.entmax import entmax_rows
-from ..._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
+from ..._kernels.simplex import argmax_rows, entmax_rows, log_sum_rows, softmax_rows, work_space
 from ..._typing import Array
 from ..families.family import Scores
 from ..families.responsibilities import (

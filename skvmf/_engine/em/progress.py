@@ -1,11 +1,12 @@
 """What a user sees of a fit: printed lines, and the tasks of callbacks."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from ..._sklearn import CallbackTasks
+from ..._sklearn import NO_TASKS, CallbackTasks
 from ..._typing import Attributes
 from .loop import EMResult, OnIteration
 
@@ -19,23 +20,19 @@ _ITERATION = 2
 
 
 @dataclass
-class Progress:
+class Progress(AbstractContextManager["Progress"]):
     """Reports the stages and iterations of one fit, as lines and to callbacks.
 
     As a context manager it ends every task that has begun, also if the fit fails. A stage left
-    open ends where the next one begins. `_tasks` are for callbacks, None without them: the fit, a
-    stage, an iteration.
+    open ends where the next one begins. `_tasks` are for callbacks: the fit, a stage, an iteration.
     """
 
-    _tasks: CallbackTasks | None
+    _tasks: CallbackTasks = NO_TASKS
     _verbose: int = 0
     _verbose_interval: int = 1
 
-    def __enter__(self) -> "Progress":
-        return self
-
     def __exit__(self, error: object, *details: object) -> None:
-        self._end(0, {} if error is None else None)
+        self._tasks.end(0, {} if error is None else None)
 
     def task(
         self,
@@ -67,8 +64,6 @@ class Progress:
                 has_begun = True
             if self._verbose and n_iter % self._verbose_interval == 0:
                 print(f"  Iteration {n_iter}: {_numbers(bounds, began)}")
-            if self._tasks is None:
-                return False
             self._tasks.begin("iteration", 0)
             if attributes is None:
                 return self._tasks.end(_ITERATION, None)
@@ -81,7 +76,7 @@ class Progress:
                 if tol is not None:
                     numbers += f", tol {tol:g}"
                 print(f"{title} {outcome} after {result.n_iter} iterations: {numbers}")
-            self._end(_STAGE)
+            self._tasks.end(_STAGE)
 
         return on_iteration, finish
 
@@ -91,16 +86,11 @@ class Progress:
             print(f"    {text}")
 
     def _begin_stage(self, title: str, max_iter: int | None, detail: str) -> None:
-        self._end(_STAGE)
+        self._tasks.end(_STAGE)
         if self._verbose:
             print(f"{title}: {detail}" if detail else title)
-        if self._tasks is not None:
-            name = title.rstrip(" 0123456789").lower()
-            self._tasks.begin(name, None if max_iter is None else max_iter + 1)
-
-    def _end(self, depth: int, attributes: Any = None) -> None:
-        if self._tasks is not None:
-            self._tasks.end(depth, attributes)
+        name = title.rstrip(" 0123456789").lower()
+        self._tasks.begin(name, None if max_iter is None else max_iter + 1)
 
 
 def _numbers(bounds: list[float], began: float) -> str:

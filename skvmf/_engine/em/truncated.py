@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import repeat
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..families.neighbours import nearest_points
 from ..families.params import Params
 from ..families.statistics import Statistics
 from ..rows.blocks import MIN_ROWS, Block, span_rows
-from ..rows.parallel import map_reduce
+from ..rows.parallel import Part, map_reduce
 from ..rows.sources import Labels, Rows, RowSource, Span, joined
 from .loop import EMState, LabelsOfRows
 from .mixture import LEAST, Mixture, Point
@@ -54,7 +54,6 @@ MAX_KEPT_PIECES = 64
 
 Piece = tuple[int, Array]  # a cell, and numbers of rows
 Note = Callable[[str], object]  # str tells nobody
-Part = TypeVar("Part")
 
 
 def truncated_steps_suit(mixture: Mixture, rows: RowSource, n_components: int) -> bool:
@@ -234,8 +233,7 @@ class _Near:
 
     @cached_property
     def _centred_at(self) -> Array | None:
-        centred_at: Array | None = self.point.family.centred_at(self.point.components)
-        return centred_at
+        return self.point.family.centred_at(self.point.components)
 
     @cached_property
     def _candidates(self) -> list[Point]:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ..._typing import Array
-from ..families.gradients import Gradients, GradientsType, VectorResponsibilities
+from ..families.gradients import Gradients, VectorResponsibilities
 from ..families.responsibilities import DenseResponsibilities, as_dense
 from ..rows.blocks import DenseBlock
 from ..rows.sources import RowSource
@@ -33,13 +33,12 @@ class VectorModel:
     @property
     def names(self) -> Mapping[str, str]:
         """The kinds of gradients, each with the name of one of its parameters."""
-        gradients: GradientsType = self.fitted.family.gradients
-        return gradients.names
+        return self.fitted.family.gradients.names
 
     def gradients(self, *, tangent: bool) -> Gradients:
         """Return gradients given that rows belong to a component, along the sphere if `tangent`."""
         params = self.fitted.params
-        gradients: GradientsType = self.fitted.family.gradients
+        gradients = self.fitted.family.gradients
         return gradients(params.conditional_weights, params.components, tangent=tangent)
 
     def responsibilities(self, table: Array, used: Array | None) -> VectorResponsibilities:

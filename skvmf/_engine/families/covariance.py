@@ -16,7 +16,7 @@ from ..._typing import Array
 from . import gaussian_products as products
 
 TINY = float(np.finfo(np.float64).tiny)  # variance below which floats lose their digits
-_EPS = float(np.finfo(np.float64).eps)
+EPS = float(np.finfo(np.float64).eps)
 # Features beyond which products of pairs, made once for all components, are no faster than products
 # for each component.
 MAX_PAIRS_DIM = 256
@@ -336,7 +336,7 @@ class Diagonal(CovarianceType):
     def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         """Return the variances, 0 where rounding is all that is left of the moments."""
         variances = super().estimate(counts, first, second)
-        variances[variances <= 8 * _EPS * second] = 0
+        variances[variances <= 8 * EPS * second] = 0
         return variances
 
 
@@ -374,8 +374,9 @@ class Spherical(Diagonal):
         return super().scatter(counts, gaps) / gaps.shape[1]
 
 
-_KINDS: list[CovarianceType] = [Full(), Tied(), Diagonal(), Spherical()]
-COVARIANCE_TYPES = {kind.name: kind for kind in _KINDS}
+COVARIANCE_TYPES: dict[str, CovarianceType] = {
+    kind.name: kind for kind in (Full(), Tied(), Diagonal(), Spherical())
+}
 
 
 def _precision_cholesky(covariance: Array) -> Array:
@@ -383,7 +384,7 @@ def _precision_cholesky(covariance: Array) -> Array:
     d = len(covariance)
     lower, failed = lapack.dpotrf(covariance, lower=True, clean=True)
     # A pivot is what sums of d products leave of a variance: less than their rounding is none.
-    rounding = 4 * d * _EPS * np.diagonal(covariance)
+    rounding = 4 * d * EPS * np.diagonal(covariance)
     if failed or (np.diagonal(lower) ** 2 <= np.maximum(rounding, TINY)).any():
         return np.full((d, d), np.nan)
     factor: Array = lapack.dtrtri(lower, lower=True)[0]

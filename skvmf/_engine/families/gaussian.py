@@ -10,7 +10,7 @@ from numpy.random import Generator
 from ..._kernels import fisher as kernels
 from ..._typing import Array
 from ..rows.blocks import DenseBlock
-from .covariance import per_component
+from .covariance import EPS, per_component
 from .elliptical import Elliptical
 from .family import Proposal, Scores, SeedFamily
 from .gaussian_products import GaussianComponents
@@ -20,7 +20,6 @@ from .missing import ObservedRows
 from .responsibilities import Responsibilities, as_dense
 from .statistics import Statistics
 
-_EPS = float(np.finfo(np.float64).eps)
 _LOG_2PI = float(np.log(2 * np.pi))
 # What moments lose to rounding does not count below these parts of a variance, and of the old one.
 _NEGLIGIBLE = 1e-6
@@ -244,7 +243,7 @@ class Gaussian(Elliptical[GaussianComponents]):
 
     def _rounding(self, stats: Statistics) -> Array:
         """Return what moments about points that are not the means lose of variances."""
-        return _EPS * self.type.variances(self.type.scatter(stats.counts, _mean_first(stats)))
+        return EPS * self.type.variances(self.type.scatter(stats.counts, _mean_first(stats)))
 
     def proposal(self) -> Proposal:
         """Start with spherical Gaussians, and give them covariances where rows suffice."""

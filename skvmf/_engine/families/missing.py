@@ -6,7 +6,7 @@ component fills them with their conditional means, and second moments grow by th
 covariances, so that all other parts of EM see moments of whole rows.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -119,10 +119,10 @@ class ObservedRows:
             filled = np.dot(resp, self._components.means)
         return self._as_given(np.where(self._rows.mask, filled, self._rows.X))
 
-    def _arguments(self, patterns: Array) -> tuple[Array, ...]:
+    def _arguments(self, patterns: Array) -> tuple[Any, ...]:
         """Return the first arguments of the kernels for full covariances."""
         d = self._rows.X.shape[1]
-        work = np.empty((2 * d + 2, d))
+        work = np.empty((d, d)), np.empty((d, d)), np.empty(d), np.empty(d)
         return self._rows.X, patterns, self._components.means, self._precisions, work
 
     def _pattern(self, rows: slice) -> _Pattern:

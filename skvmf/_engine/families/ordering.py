@@ -1,23 +1,380 @@
-"""The constraint that Gaussian components are in order: along one feature, with a least gap.
+"""Gaussian components in order along one feature: the constraint, and the updates that keep it.
 
 See Esser and Nielsen, "On the influence of enforcing model identifiability on learning dynamics of
-Gaussian mixture models", section 2.
+Gaussian mixture models", section 2; for the means section 4.2 and algorithm 2, for the scales
+section 3.1: sigma_2 = sigma_1 + Delta_sigma.
+
+With responsibilities and covariances given, what of the bound depends on the means is a concave
+quadratic. An update raises it, and the family takes covariances about the new means; so the bound
+never falls. With fractions n_k of the weight and means given, what depends on the standard
+deviations sigma along a feature is the sum of -n_k (log sigma_k + S_k / 2 sigma_k^2), where S_k are
+mean squared deviations; how other features depend on this one is at its best for any sigma (derived
+here).
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.optimize import brentq
+from sklearn.isotonic import isotonic_regression
 
 from ..._typing import Array
-from .covariance import CovarianceType
-from .family import Constraint
+from .covariance import CovarianceType, per_component
+from .family import Constraint, Update
 from .gaussian import Gaussian
 from .gaussian_products import GaussianComponents
-from .isotonic import keep_order, project
-from .ordered_scales import ScaleOrder
 from .params import Params
 from .statistics import Statistics, select_statistics
+
+_MAX_HALVINGS = 60  # of a step, to the last digit
+_MAX_STEPS = 2000  # halvings from the largest to the smallest float, and as many to digits
+_MAX_RATIO = 1e100  # of standard deviations, whose square is a float
+
+
+# Numbers in ascending order, one per component, with a least gap between neighbours. Components
+# without rows do not count in the order: they lie between their neighbours.
+
+
+def project(values: Array, weights: Array, clearance: float) -> Array:
+    """Return the nearest values (K,) that have the clearance; those out of reach stay as they are.
+
+    Nearest in weighted squares: isotonic regression of what is left of the values when each has
+    stepped back by the clearances before it.
+    """
+    steps = clearance * np.arange(len(values))
+    stepped = values - steps
+    ordered: Array = isotonic_regression(stepped, sample_weight=weights)
+    # The average of equal values is that value, to the last digit.
+    lower = np.minimum.accumulate(stepped[::-1])[::-1]
+    ordered = np.clip(ordered, lower, np.maximum.accumulate(stepped))
+    return np.where(ordered == stepped, values, ordered + steps)
+
+
+def keep_order(values: Array, non_empty: Array, clearance: float) -> Array:
+    """Return values in order to the last digit: others lie between `non_empty` neighbours.
+
+    These have the clearance, by moving up where rounding took it.
+    """
+    ordered = values.copy()
+    with_gaps = values[non_empty]
+    for k in range(1, len(with_gaps)):
+        least = with_gaps[k - 1] + clearance
+        if least - with_gaps[k - 1] < clearance:
+            least = np.nextafter(least, np.inf)
+        with_gaps[k] = max(with_gaps[k], least)
+    ordered[non_empty] = with_gaps
+    floor = np.maximum.accumulate(np.where(non_empty, ordered, -np.inf))
+    ceiling = np.minimum.accumulate(np.where(non_empty, ordered, np.inf)[::-1])[::-1]
+    ordered[~non_empty] = np.clip(ordered, floor, ceiling)[~non_empty]
+    return ordered
+
+
+def insert(values: Array, non_empty: Array, k: int, value: float, clearance: float) -> Array:
+    """Return values with value k as near to another as its neighbours allow; they make a gap."""
+    floor = max(values[:k][non_empty[:k]], default=-np.inf) + clearance
+    ceiling = min(values[k + 1 :][non_empty[k + 1 :]], default=np.inf) - clearance
+    if floor > ceiling:
+        # The neighbours are too near each other: it goes between them, and they step back.
+        floor = ceiling = (floor + ceiling) / 2
+    moved = values.copy()
+    moved[k] = np.clip(value, floor, ceiling)
+    in_order = non_empty.copy()
+    in_order[k] = True
+    moved[in_order] = project(moved[in_order], np.ones(in_order.sum()), clearance)
+    return keep_order(moved, in_order, clearance)
+
+
+# Means in order, from the statistics alone.
+
+
+@dataclass(frozen=True)
+class MeanUpdate(Update):
+    """Means first, in order along a feature; then covariances about them."""
+
+    feature: int
+    clearance: float = 0.0
+
+    def __call__(
+        self, family: Gaussian, stats: Statistics, components: GaussianComponents
+    ) -> tuple[GaussianComponents, Array]:
+        non_empty = stats.non_empty
+        precisions = family.type.each_precision(components.cholesky, *components.means.shape)
+        precisions = per_component(stats.counts / stats.total, precisions) * precisions
+        best = family.sample_means(stats, components)
+        means = components.means.copy()
+        means[non_empty] = self.move(best[non_empty], precisions[non_empty], means[non_empty])
+        self._keep_order(means, non_empty)
+        updated, singular = family.maximize(stats, components, means)
+        if singular.any():  # these are back where they were
+            means = updated.means.copy()
+            self._keep_order(means, non_empty & ~singular)
+            updated = family.components(means, updated.covariances)
+        return updated, singular
+
+    def _keep_order(self, means: Array, non_empty: Array) -> None:
+        """Put means in order in place."""
+        means[:, self.feature] = keep_order(means[:, self.feature], non_empty, self.clearance)
+
+    def reseed(
+        self, family: Gaussian, components: GaussianComponents, non_empty: Array, k: int, row: Array
+    ) -> GaussianComponents:
+        """Move component k to a row, or as near to it as the order of the others allows."""
+        moved = family.reseed(components, k, row)
+        means = components.means.copy()
+        means[k] = row
+        along = components.means[:, self.feature]
+        means[:, self.feature] = insert(along, non_empty, k, row[self.feature], self.clearance)
+        return family.components(means, moved.covariances)
+
+    @abstractmethod
+    def move(self, best: Array, precisions: Array, means: Array) -> Array:
+        """Return better means mu (K, d), by the bound -sum_k (m_k - mu_k)' Q_k (m_k - mu_k) / 2.
+
+        `best` (K, d) are the weighted means m_k of the rows; `precisions` are Q_k = N_k P_k / N,
+        (K, d, d), or their diagonals, (K, d).
+        """
+
+
+@dataclass(frozen=True)
+class RelativeEM(MeanUpdate):
+    """The exact M-step in relative coordinates: EM, if no gap is at its clearance.
+
+    Along the ordering feature it is an isotonic regression of the weighted means with weights
+    N_k / Sigma_k,ll; the other features follow by regression on this one (derived here).
+    """
+
+    def move(self, best: Array, precisions: Array, means: Array) -> Array:
+        feature = self.feature
+        columns = np.array([_covariance_column(P, feature) for P in precisions])
+        values = project(best[:, feature], 1 / columns[:, feature], self.clearance)
+        slopes = columns / columns[:, feature, None]
+        moved: Array = best + slopes * (values - best[:, feature])[:, None]
+        moved[:, feature] = values
+        return moved
+
+
+@dataclass(frozen=True)
+class RelativeECM(MeanUpdate):
+    """Conditional maximization: the reference mean first, then one gap after the other.
+
+    The paper's algorithm 1, line 6, loses a sign and takes the wrong count; for K = 2 and unit
+    variances it is mu_1 = (T_1 + T_2 - N_2 Delta) / (N_1 + N_2), with T_k the weighted sums of
+    rows. A gap below its clearance is set to it, and the other features are solved for again.
+    """
+
+    def move(self, best: Array, precisions: Array, means: Array) -> Array:
+        """Return means after one conditional maximum each over the reference and the gaps."""
+        feature = self.feature
+        moved = means.copy()
+        axes = "kd,kd->kd" if precisions.ndim == 2 else "kde,ke->kd"
+        for k in range(len(moved)):  # a gap moves all means after it
+            precision = precisions[k:].sum(axis=0)
+            gradients = np.einsum(axes, precisions, best - moved)
+            shift = _solve(precision, gradients[k:].sum(axis=0))
+            if k > 0:
+                gap = moved[k, feature] + shift[feature] - moved[k - 1, feature]
+                if gap < self.clearance:
+                    column = _covariance_column(precision, feature)
+                    shift += column * ((self.clearance - gap) / column[feature])
+            moved[k:] += shift
+        return moved
+
+
+def _solve(precision: Array, vector: Array) -> Array:
+    """Solve for a vector (d,); the matrix (d, d) or its diagonal (d,) is positive."""
+    return np.linalg.solve(precision, vector) if precision.ndim == 2 else vector / precision
+
+
+def _covariance_column(precision: Array, feature: int) -> Array:
+    """Return one column (d,) of the inverse."""
+    return _solve(precision, np.eye(1, len(precision), feature)[0])
+
+
+# Standard deviations in order.
+
+
+@dataclass(frozen=True)
+class ScaleObjective:
+    """The bound as a function of standard deviations, per unit of weight."""
+
+    fractions: Array  # n_k, of the weight
+    best: Array  # the standard deviations that maximize it, the roots of S_k
+
+    def slopes(self, scales: Array) -> Array:
+        with np.errstate(over="ignore"):
+            ratios = np.minimum(self.best / scales, _MAX_RATIO)
+            slopes: Array = self.fractions * (ratios**2 - 1) / scales
+        return slopes
+
+    def value(self, scales: Array) -> float:
+        """Return the value, less than at the maximum."""
+        ratios = np.minimum(self.best / scales, _MAX_RATIO)
+        return float(np.sum(self.fractions * (np.log(ratios) + 0.5 * (1 - ratios**2))))
+
+    def part(self, some: slice) -> "ScaleObjective":
+        return ScaleObjective(self.fractions[some], self.best[some])
+
+    def moved_together(self, scales: Array) -> Array:
+        """Return standard deviations, the least first, all moved by the same best amount."""
+        here = scales[0]
+        gaps = scales - here
+
+        def slope(first: float) -> float:
+            return float(self.slopes(first + gaps).sum())
+
+        at_start = slope(here)
+        if at_start == 0:
+            return scales
+        low = here
+        high = max(here, np.max(self.best - gaps))
+        if at_start < 0:
+            high = here
+            while slope(low) < 0:  # ends: the first term grows beyond all others
+                high = low
+                low = low / 2
+        if slope(high) >= 0:  # but for rounding, all are at their best there
+            first = high
+        else:
+            first = brentq(slope, low, high, xtol=1e-300, rtol=1e-15, maxiter=_MAX_STEPS)
+        # The sum may have several hills: halve the step until it is no lower than at the start.
+        value = self.value(scales)
+        for _ in range(_MAX_HALVINGS):
+            moved: Array = first + gaps
+            if self.value(moved) >= value:
+                return moved
+            first = here + (first - here) / 2
+        return scales
+
+
+@dataclass(frozen=True)
+class ScaleOrder:
+    """Standard deviations along a feature in ascending order, with a least gap."""
+
+    feature: int
+    clearance: float = 0.0
+
+    def scales(self, kind: CovarianceType, covariances: Array, K: int) -> Array:
+        return np.sqrt(kind.along(covariances, K, self.feature))
+
+    def apart(self, kind: CovarianceType, covariances: Array, non_empty: Array) -> Array:
+        """Return covariances whose components are wider or narrower, so that they are in order."""
+        moved = self.scales(kind, covariances, len(non_empty))
+        if non_empty.any():
+            scales = moved[non_empty]
+            in_order = project(scales, np.ones(len(scales)), self.clearance)
+            moved[non_empty] = self._wide(in_order, scales)
+        return self.resized(kind, covariances, keep_order(moved, non_empty, self.clearance))
+
+    def insert(self, scales: Array, non_empty: Array, k: int) -> Array:
+        """Return standard deviations with that of k unchanged, or as near as the order allows."""
+        moved = self._wide(insert(scales, non_empty, k, scales[k], self.clearance), scales)
+        in_order = non_empty | (np.arange(len(non_empty)) == k)
+        return keep_order(moved, in_order, self.clearance)
+
+    def resized(self, kind: CovarianceType, covariances: Array, moved: Array) -> Array:
+        """Return covariances of the same shapes with other standard deviations."""
+        scales = self.scales(kind, covariances, len(moved))
+        ratios = per_component(moved / scales, covariances)
+        sized = kind.stretched(covariances * ratios * ratios, self.feature, moved**2)
+        return kind.replaced(covariances, moved != scales, by=sized)
+
+    @staticmethod
+    def _wide(moved: Array, scales: Array) -> Array:
+        """Return all moved up where an order from the middle leaves the first no width."""
+        least: float = scales.min()
+        return (moved - moved.min()) + least if moved.min() < least / 2 else moved
+
+    def conditional(self, target: ScaleObjective, scales: Array) -> Array:
+        """Return the conditional maxima over the first, then over one gap after the other."""
+        moved = scales.copy()
+        for k in range(len(moved)):  # a gap moves all after it
+            from_k = slice(k, None)
+            best = target.part(from_k).moved_together(moved[from_k])
+            if k > 0:
+                missing = moved[k - 1] + self.clearance - best[0]
+                best += max(missing, 0.0)
+            moved[from_k] = best
+        return moved
+
+    def joint(self, target: ScaleObjective, scales: Array) -> Array:
+        """Return the best standard deviations in order, by pooling adjacent violators.
+
+        Without a clearance a pool has the weighted mean of its variances. With one, the sum over a
+        pool may have several hills: where another one is lower, conditional maxima are left.
+        """
+        firsts: list[float] = []  # of pools
+        sizes: list[int] = []
+        for k in range(len(scales)):
+            firsts.append(float(target.best[k]))
+            sizes.append(1)
+            while len(sizes) > 1 and firsts[-1] < firsts[-2] + self.clearance * sizes[-2]:
+                sizes[-2:] = [sizes[-2] + sizes[-1]]
+                firsts[-2:] = [self._pooled(target.part(slice(k + 1 - sizes[-1], k + 1)))]
+        pools = zip(firsts, sizes, strict=True)
+        moved = np.concatenate([first + self.clearance * np.arange(size) for first, size in pools])
+        if target.value(moved) < target.value(scales):
+            return self.conditional(target, scales)
+        return moved
+
+    def _pooled(self, target: ScaleObjective) -> float:
+        """Return the least of standard deviations that are as near as they may be."""
+        squares = target.fractions @ target.best**2 / target.fractions.sum()
+        first = np.sqrt(squares) * np.ones(1)
+        if self.clearance == 0:
+            return float(first[0])
+        return float(target.moved_together(first + self.clearance * np.arange(len(target.best)))[0])
+
+
+@dataclass(frozen=True)
+class ScaleUpdate(Update):
+    """Means by an update of theirs, covariances about them; then standard deviations in order."""
+
+    means: Update
+    order: ScaleOrder
+    joint: bool = False  # whether all are moved at once rather than one after the other
+
+    def __call__(
+        self, family: Gaussian, stats: Statistics, components: GaussianComponents
+    ) -> tuple[GaussianComponents, Array]:
+        updated, singular = self.means(family, stats, components)
+        kind = family.type
+        non_empty = stats.non_empty & ~singular
+        K = len(non_empty)
+        best = self.order.scales(kind, updated.covariances, K)
+        moved = best.copy()
+        if non_empty.any():
+            before = self.order.scales(kind, components.covariances, K)
+            unit = np.ldexp(1.0, np.frexp(best[non_empty].max())[1])  # no power of them overflows
+            in_units = ScaleOrder(self.order.feature, self.order.clearance / unit)
+            fractions = stats.counts[non_empty] / stats.total
+            target = ScaleObjective(fractions, best[non_empty] / unit)
+            move = in_units.joint if self.joint else in_units.conditional
+            moved[non_empty] = unit * move(target, before[non_empty] / unit)
+        moved = keep_order(moved, non_empty, self.order.clearance)
+        changed = moved != best
+        if not changed.any():
+            return updated, singular
+        stretched = kind.stretched(updated.covariances, self.order.feature, moved**2)
+        covariances = kind.replaced(updated.covariances, changed, by=stretched)
+        ordered = family.components(updated.means, covariances)
+        if np.isnan(ordered.log_det).any():  # too thin for floats: the step waits
+            ordered = family.components(updated.means, components.covariances)
+        return ordered, singular
+
+    def reseed(
+        self, family: Gaussian, components: GaussianComponents, non_empty: Array, k: int, row: Array
+    ) -> GaussianComponents:
+        """Move component k to a row, as wide as the order of the others allows."""
+        moved = self.means.reseed(family, components, non_empty, k, row)
+        scales = self.order.scales(family.type, moved.covariances, len(non_empty))
+        in_order = self.order.insert(scales, non_empty, k)
+        covariances = self.order.resized(family.type, moved.covariances, in_order)
+        return family.components(moved.means, covariances)
+
+
+# The constraint.
 
 
 @dataclass(frozen=True)

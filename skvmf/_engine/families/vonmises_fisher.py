@@ -177,7 +177,7 @@ def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: i
         and isinstance(responsibilities, DenseResponsibilities)
         and responsibilities.denser_than(MIN_DENSITY_SPARSE)
     ):
-        row_kernels.csr_dot(columns.ptr, columns.rows, columns.values, responsibilities.resp, sums)
+        row_kernels.csr_dot(*columns, responsibilities.resp, sums)
         return sums
     sums[:] = 0
     packed = responsibilities.packed()

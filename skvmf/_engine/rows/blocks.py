@@ -155,13 +155,8 @@ class DenseBlock(_Block):
         return row if self.scales is None else row * self.scales[n]
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a CSR block; row numbers count within the block."""
-
-    ptr: Array
-    rows: Array
-    values: Array
+# The columns of a CSR block: pointers, row numbers, which count within the block, and values.
+Columns: TypeAlias = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import getitem
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 import dask
+import dask.array as da
 import numpy as np
 from dask.base import get_scheduler
 from dask.core import flatten
@@ -21,14 +22,11 @@ from scipy import sparse
 from ..._typing import Array, Function, Matrix
 from . import dask_tasks
 from .blocks import block_rows, has_truncated_steps, span_rows
+from .parallel import Part
 from .reading import as_seen, read_as
 from .sources import RowSource, Span, make_rows
 from .weights import weight_unit
 
-if TYPE_CHECKING:
-    import dask.array as da
-
-Part = TypeVar("Part")
 Graph: TypeAlias = dict[Any, Any]  # of tasks by their keys
 
 # The client adds so few sums itself, and sends parameters along with so few tasks: a task between
@@ -54,8 +52,8 @@ class DaskRows(RowSource):
 
     def __init__(
         self,
-        X: "da.Array",
-        weights: "da.Array | None",
+        X: da.Array,
+        weights: da.Array | None,
         *,
         unit: bool,
         width: int = 1,
@@ -126,9 +124,7 @@ class DaskRows(RowSource):
                         n_rows[chunk] = int(stop - self._starts[chunk])
                 yield group, n_rows
 
-    def _measure(
-        self, weights: "da.Array | None", groups: Iterator[Any], is_persisted: bool
-    ) -> None:
+    def _measure(self, weights: da.Array | None, groups: Iterator[Any], is_persisted: bool) -> None:
         """Let workers read all rows once, and keep what later tasks need."""
         token = uuid4().hex
         tasks: Graph = {}
@@ -316,7 +312,7 @@ class DaskRows(RowSource):
         return f"rows {start} to {min(stop, self.n_rows) - 1} of X"
 
 
-def _persisted(X: "da.Array", keys: list[Any]) -> list[Any] | None:
+def _persisted(X: da.Array, keys: list[Any]) -> list[Any] | None:
     """Return the futures that are an array's chunks, if a cluster holds them all."""
     graph = dict(X.__dask_graph__())
     futures: list[Any] = [getattr(graph.get(key), "value", graph.get(key)) for key in keys]

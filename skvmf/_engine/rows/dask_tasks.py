@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -164,29 +164,23 @@ def measure(blocks: TaskBlocks, sources: list[Any], weights: list[Array]) -> Tas
     )
 
 
-class Extremes(NamedTuple):
-    """What the rows of a task know of magnitudes and weights."""
+def extremes(blocks: TaskBlocks) -> tuple[float, bool, float, float, float]:
+    """Return the extremes of blocks that are measured.
 
-    largest: float  # magnitude of a value
-    missing: bool  # whether values are
-    min_weight: float = 1.0
-    max_weight: float = 1.0
-    max_counted_weight: float = 1.0  # of the rows that count: zero rows on the sphere do not
-
-
-def extremes(blocks: TaskBlocks) -> Extremes:
-    """Return the extremes of blocks that are measured."""
+    They are the largest magnitude of a value, whether values are missing, the least and the largest
+    weight, and the largest of rows that count: zero rows on the sphere do not.
+    """
     largest = max(float(measures.largest.max()) for measures in blocks.measures)
     missing = any(measures.missing for measures in blocks.measures)
     if not blocks.weights:
-        return Extremes(largest, missing)
+        return largest, missing, 1.0, 1.0, 1.0
     max_counted = []
     for weights, measures in zip(blocks.weights, blocks.measures, strict=True):
         if measures.scales is not None:
             weights = np.where(measures.scales == 0, 0.0, weights)
         max_counted.append(weights.max())
     weights = np.concatenate(blocks.weights)
-    return Extremes(largest, missing, weights.min(), weights.max(), np.max(max_counted))
+    return largest, missing, weights.min(), weights.max(), np.max(max_counted)
 
 
 def sum_blocks(

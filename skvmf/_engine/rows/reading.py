@@ -12,8 +12,8 @@ from ..._typing import Array, DType, Matrix
 # Every number of a narrow type is one of float32, too. Those of wide types are not.
 _WIDE = [np.dtype(code) for code in "dqQlLiI"]
 _NARROW = [np.dtype(code) for code in "fehHbB"]
+# The types of dense rows that are read block by block, as they are stored, in any byte order.
 READABLE = [order for dtype in _WIDE + _NARROW for order in (dtype, dtype.newbyteorder())]
-"""The types of dense rows that are read block by block, as they are stored, in any byte order."""
 
 
 def read_as(dtype: npt.DTypeLike) -> DType:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,10 @@ from ..._kernels import rows as row_kernels
 from ..._kernels.rows import widen
 from ..._typing import Array, DType, Matrix
 from .blocks import Block, BufferPool, Columns, DenseBlock, Missing, SparseBlock, block_rows
-from .parallel import BlockSum, LazyItems, for_each, map_reduce
+from .parallel import BlockSum, LazyItems, Part, for_each, map_reduce
 from .reading import as_seen, canonical, largest_magnitude, read_as, refuse_non_finite
 from .weights import in_units, reservoir, weight_unit
 
-Part = TypeVar("Part")
 Labels = dict[int, Array]  # int32, of some rows each, by the number of the first
 
 # Variances below count as none. What families take for the least variance of a feature, a
@@ -146,8 +145,8 @@ class RowSource(ABC):
 
     def extent(self, features: Any) -> tuple[Array, Array]:
         """Return the least and the largest values (m,) of features in the dense rows that count."""
-        extent = self.map_reduce(partial(_extent_of, features))
-        return extent.low, extent.high
+        lows, highs = zip(*self.map_reduce(partial(_extent_of, features)), strict=True)
+        return np.min(lows, axis=0), np.max(highs, axis=0)
 
     def compact(self, means: Array | None = None) -> "tuple[RowSource, Array] | None":
         """Return the same rows without columns that are empty, and the numbers of the others.
@@ -208,22 +207,12 @@ def _first_number(start: int, weights: Array) -> list[int]:
     return [start + int(n) for n in np.flatnonzero(weights > 0)[:1]]
 
 
-@dataclass
-class _Extent:
-    """The least and the largest value of some features, each (m,); extents add."""
-
-    low: Array
-    high: Array
-
-    def __iadd__(self, other: "_Extent") -> "_Extent":
-        return _Extent(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
-
-
-def _extent_of(features: Any, block: DenseBlock) -> _Extent:
+def _extent_of(features: Any, block: DenseBlock) -> list[tuple[Array, Array]]:
+    """Return the least and the largest values (m,) of features, in a list: lists add."""
     X = block.X[block.weights > 0][:, features].astype(np.float64)
     low = np.fmin.reduce(X, axis=0, initial=np.inf)
     high = np.fmax.reduce(X, axis=0, initial=-np.inf)
-    return _Extent(low, high)
+    return [(low, high)]
 
 
 def _sums_about(pivot: Array, block: DenseBlock) -> Array:
@@ -551,7 +540,7 @@ class SparseRows(Rows):
         turned = block.tocsc()
         # A block has at most 2^16 rows: see `block_rows`.
         rows = turned.indices.astype(np.uint16)
-        return Columns(turned.indptr.astype(np.int64), rows, turned.data)
+        return turned.indptr.astype(np.int64), rows, turned.data
 
     def _safe(self, i: int) -> tuple[Array, Array, Array, bool]:
         """Return a block's arrays, and whether rows were scaled as they are extreme."""

@@ -11,7 +11,8 @@ from ..._typing import Array
 from ..em.predictions import conditional_means
 from ..families.gaussian import Gaussian
 from ..rows.blocks import DenseBlock, Missing
-from ..rows.sources import Part, RowSource, make_rows
+from ..rows.parallel import Part
+from ..rows.sources import RowSource, make_rows
 from .sample import FreePoint, Sample
 
 # Features up to which values are filled by what they have to do with others: a matrix of
@@ -33,11 +34,11 @@ MIN_VARIANCE_SHARE = 1e-6
 Change = Callable[[DenseBlock], DenseBlock]
 
 
-def imputed(rows: RowSource, centre: Array | float = 0.0) -> RowSource:
+def imputed(rows: RowSource) -> RowSource:
     """Return rows without missing values: filled by their conditional means under one normal.
 
     Beyond `MAX_FULL_DIM` features it has no covariances: these are then the means of features.
-    `centre` (d,) is for features that no row has, as in a batch.
+    Features that no row has, as in a batch, are filled by zeros.
     """
     if not rows.incomplete:
         return rows
@@ -46,7 +47,7 @@ def imputed(rows: RowSource, centre: Array | float = 0.0) -> RowSource:
     kind = "full" if d <= MAX_FULL_DIM else "diag"
     family = Gaussian(d, kind, MIN_VARIANCE_SHARE * scale, scale=scale)
     low, high = rows.extent(slice(None))
-    extent = np.where(low > high, centre, [low, high])
+    extent = np.where(low > high, 0.0, [low, high])
     middle = family.from_centres(np.mean(extent, axis=0, keepdims=True))
     numbers, weights = rows.draw(N_SAMPLED, 0)
     sample = Sample(rows.subset(numbers, weights, width=1))

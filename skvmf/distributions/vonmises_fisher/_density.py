@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._kernels import rows as sampling
-from ..._typing import Array, Values
-from .._arguments import RandomState, checked_generator, checked_size
+from ..._typing import Array, RandomState, Values
+from .._arguments import checked_generator, checked_size
 from ._maps import (
     checked_kappa,
     concentration,

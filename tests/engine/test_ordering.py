@@ -8,8 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
-from skvmf._engine.families.isotonic import insert, keep_order, project
-from skvmf._engine.families.ordered_scales import ScaleObjective, ScaleOrder
+from skvmf._engine.families.ordering import ScaleObjective, ScaleOrder, insert, keep_order, project
 
 
 @pytest.mark.bits
