@@ -90,11 +90,11 @@ class MultiStart:
         )
         point = start.first(mixture, self.rows, rng, watch)
         finish()
-        family = point.family
-        if best is not None:  # one prior for all starts, so that bounds can be compared
-            family = best.point.family.continued_by(family)
-        params = mixture.constraint.apply(family, point.params, start.weights, start.shapes)
-        return Point(replace(mixture, family=family), params)
+        if best is None:
+            return point
+        # One prior for all starts, so that bounds can be compared.
+        family = best.point.family.continued_by(point.family)
+        return Point(replace(mixture, family=family), point.params)
 
     def _after_flat_start(self, point: Point, i: int) -> Point:
         """Run EM under a flat prior first if the prior would take weight away."""

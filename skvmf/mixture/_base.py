@@ -32,7 +32,7 @@ from .._engine.families.statistics import Statistics, select_statistics
 from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
 from .._engine.rows.sources import RowSource
-from .._engine.search.growth import with_more_components
+from .._engine.search.growth import centres_of_added
 from .._engine.search.overseeding import MIN_COMPONENTS_OF_MANY
 from .._engine.search.partitions import Assignment
 from .._engine.search.starts import Start, make_start
@@ -482,11 +482,12 @@ class BaseMixture(MixtureParameters, ABC):
     def _begin_warm(self, data: Data, continued: Point) -> Beginning:
         """Return a beginning where the last fit has ended, with more components if asked for."""
         mixture = self._continuing(continued)._mixture(data, data.rows.total_weight)
+        centres: Array | None = None
         if continued.n_components < self.n_components:
             start = self._start_of_added_components()
             rng = self._generator()
-            continued = with_more_components(start, mixture, continued, data.rows, rng)
-        first = continued.continued_as(mixture)
+            centres = centres_of_added(start, mixture, continued, data.rows, rng)
+        first = continued.continued_as(mixture, data.rows, centres)
         n_components = int(np.count_nonzero(first.weights))
         return Beginning(mixture, first, n_starts=1, n_components=n_components)
 
@@ -860,7 +861,7 @@ class BaseMixture(MixtureParameters, ABC):
         if statistics is not None:
             statistics = select_statistics(fitted.family, statistics, numbers)
         params = Params.first(weights, components).pruned()
-        mixture = self._renumbered_mixture(fitted.mixture, chosen)
+        mixture = fitted.mixture.renumbered(chosen)
         result = self._skvmf_with_fit(Point(mixture, params), statistics)
         # A component that is gone has the parameters of another one, which nothing uses.
         result._read_by_number = dict(getattr(self, "_read_by_number", {}))
@@ -870,15 +871,6 @@ class BaseMixture(MixtureParameters, ABC):
     def _as_published(self) -> Point:
         """Return the fit with responsibilities as the parameters ask for them now."""
         return self._fitted.with_posterior(self._posterior())
-
-    def _renumbered_mixture(self, mixture: Mixture, numbers: Array) -> Mixture:
-        """Return a mixture for some of its components, by their numbers."""
-        prior = mixture.weight_prior
-        alpha = np.asarray(prior.alpha)
-        if alpha.ndim > 0:  # that of a background is the last
-            of_background = alpha[len(alpha) - len(mixture.background) :]
-            alpha = np.append(alpha[numbers], of_background)
-        return replace(mixture, weight_prior=replace(prior, alpha=alpha[()]))
 
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""

@@ -56,6 +56,12 @@ class Mixture:
         """Return a mixture with softmax responsibilities and no prior; its weights stay."""
         return cls(family, fixed_weights=True, background=background)
 
+    def has_known_classes(self, n_components: int) -> bool:
+        """Return whether rows of components are known, not of the background alone."""
+        if self.known is None:
+            return False
+        return bool(((self.known >= 0) & (self.known < n_components)).any())
+
     def in_units(self) -> "Mixture":
         """Return the mixture for rows whose features are divided by the family's units."""
         units = self.family.units
@@ -63,6 +69,16 @@ class Mixture:
             return self
         background = self.background.in_units(units)
         return replace(self, family=self.family.in_units(), background=background)
+
+    def renumbered(self, numbers: Array) -> "Mixture":
+        """Return the mixture for some of its components, by their numbers, in that order."""
+        prior = self.weight_prior
+        alpha = np.asarray(prior.alpha)
+        if alpha.ndim > 0:  # that of a background is the last
+            of_background = alpha[len(alpha) - len(self.background) :]
+            alpha = np.append(alpha[numbers], of_background)
+        prior = replace(prior, alpha=alpha[()])
+        return replace(self, family=self.family.renumbered(numbers), weight_prior=prior)
 
     def new_weights(self, counts: Array, weights: Array) -> Array:
         """Return weights at the mode of their posterior, or the old ones if they are fixed.
@@ -350,19 +366,69 @@ class Point:
             reseeded[k] = True
         return components
 
-    # From one fit to the next.
+    # Where a fit begins, and how one continues another.
 
-    def continued_as(self, mixture: Mixture) -> "Point":
-        """Return where a fit of a mixture begins that continues the fit which ended here."""
+    def begun(
+        self,
+        rows: RowSource,
+        weights: Array | None = None,
+        shapes: Array | None = None,
+        by_class: bool = False,
+    ) -> "Point":
+        """Return first parameters as a fit begins with them: they fulfil the constraint.
+
+        Starts, streams and warm starts with more components all begin here. `weights` (K,) and
+        `shapes` are those that were given, by number. `by_class` is whether components have the
+        numbers of known classes, which they then keep. Known labels that contradict the constraint
+        are refused.
+        """
+        mixture = self.mixture
+        self.refuse_known(rows)
+        classes = None
+        if by_class and mixture.known is not None:
+            classes = np.unique(mixture.known)
+            classes = classes[(classes >= 0) & (classes < self.n_components)]
+        params = self.params if weights is None else self.params.pruned()
+        return self.at(mixture.constraint.apply(mixture.family, params, weights, shapes, classes))
+
+    def refuse_known(self, rows: RowSource) -> None:
+        """Refuse known labels of rows that contradict the constraint."""
+        if self.mixture.known is not None:
+            self.mixture.constraint.refuse_known(self.mixture.known, rows, self.params)
+
+    def continued_as(
+        self, mixture: Mixture, rows: RowSource, centres: Array | None = None
+    ) -> "Point":
+        """Return where a fit of a mixture begins that continues the fit which ended here.
+
+        More components are added at `centres` (m, d). They have an average weight, and the average
+        shape of those that have not been pruned. What the mixture has by number follows its
+        components into their order.
+        """
         family = self.family.continued_by(mixture.family)
         background = mixture.background.with_units(family.units)
-        mixture = replace(mixture, background=background)
-        components = family.adapted(self.params.components)
-        weights = mixture.background.weights_after(self.params)
-        params = Params.first(weights, components).pruned()
-        if self.mixture.constraint != mixture.constraint:  # else they fulfil it
-            params = mixture.constraint.apply(family, params)
-        return Point(replace(mixture, family=family), params)
+        weights = background.weights_after(self.params)
+        components = self.components
+        if centres is not None:
+            in_use = np.flatnonzero(self.weights)
+            n_after = len(in_use) + len(centres)
+            of_background = weights[self.n_components :]
+            of_old = weights[: self.n_components] * (len(in_use) / n_after)
+            of_added = np.full(len(centres), (1 - of_background.sum()) / n_after)
+            weights = np.concatenate([of_old, of_added, of_background])
+            if len(in_use) == 0:  # the background has every row
+                in_use = np.arange(self.n_components)
+            components = family.with_added(components, centres, in_use)
+        components = family.adapted(components)
+        mixture = replace(mixture, family=family, background=background)
+        first = Point(mixture, Params.first(weights, components).pruned())
+        if centres is None and self.mixture.constraint == mixture.constraint:  # they fulfil it
+            first.refuse_known(rows)
+            return first
+        order = mixture.constraint.order(components)
+        if order is not None:
+            first = replace(first, mixture=mixture.renumbered(order))
+        return first.begun(rows)
 
     def sorted(self, stats: Statistics | None = None) -> tuple["Point", Statistics | None]:
         """Return a fit and its statistics, with components in the order to publish."""

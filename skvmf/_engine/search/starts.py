@@ -18,7 +18,15 @@ from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
 from ..rows.sources import RowSource
-from .imputed import MIN_WHOLE_ROWS, MIN_WHOLE_SHARE, divided, filled_by, imputed, whole_rows
+from .imputed import (
+    MIN_WHOLE_ROWS,
+    MIN_WHOLE_SHARE,
+    divided,
+    filled_by,
+    imputed,
+    whole_rows,
+    without_outliers,
+)
 from .kmeans import (
     KMEANS_MAX_ITER,
     draw_seed,
@@ -93,32 +101,29 @@ class Start(ABC):
         What is looked for in units of the features' spread is the same in any units.
         """
         units = mixture.family.units
-        rows = divided(rows, units)
+        candidates = without_outliers(rows, mixture.known, self.n_components)
+        outlier_weight = 0.0
+        if candidates is not rows:
+            outlier_weight = rows.total_weight - candidates.total_weight
+        candidates = divided(candidates, units)
         start = self if units is None else self.in_units(units)
-        if mixture.known is not None and not self.given:
+        by_class = mixture.has_known_classes(self.n_components) and not self.given
+        if by_class:
             start = _ByClass.of(start)
         in_units = mixture.in_units()
-        partition = start.partition(in_units, rows, rng, watch)
+        partition = start.partition(in_units, candidates, rng, watch)
         stats = partition.stats
         family = in_units.family.with_prior_from(stats)
         weights = self.weights if self.weights is not None else start.first_weights(stats)
-        not_in_parts = 1 - stats.counts.sum() / stats.total
+        not_in_parts = 1 - stats.counts.sum() / (stats.total + outlier_weight)
         of_background = min(max(not_in_parts, FIRST_WEIGHT), MAX_FIRST_WEIGHT)
         weights = mixture.background.add_weight(weights, of_background)
         first = family.initial(stats, partition.about, partition.centres)
         if units is not None:
             family = mixture.family
             first = family.from_units(first)
-        params = Params.first(weights, first)
-        order = mixture.constraint.order(params.components)
-        if mixture.known is not None and order is not None and (np.diff(order) < 0).any():
-            raise ValueError(
-                "known_labels contradict the order of the components: by the means and scales that "
-                f"the fit starts with, it is {order.tolist()}. Number the classes in that order."
-            )
-        if self.weights is not None:
-            params = params.pruned()
-        return Point(replace(mixture, family=family), params)
+        point = Point(replace(mixture, family=family), Params.first(weights, first))
+        return point.begun(rows, self.weights, self.shapes, by_class)
 
     def first_weights(self, stats: Statistics) -> Array:
         """Return the weights of a first partition."""
