@@ -369,21 +369,15 @@ class Point:
     # Where a fit begins, and how one continues another.
 
     def begun(
-        self,
-        rows: RowSource,
-        weights: Array | None = None,
-        shapes: Array | None = None,
-        by_class: bool = False,
+        self, weights: Array | None = None, shapes: Array | None = None, by_class: bool = False
     ) -> "Point":
         """Return first parameters as a fit begins with them: they fulfil the constraint.
 
         Starts, streams and warm starts with more components all begin here. `weights` (K,) and
         `shapes` are those that were given, by number. `by_class` is whether components have the
-        numbers of known classes, which they then keep. Known labels that contradict the constraint
-        are refused.
+        numbers of known classes, which they then keep.
         """
         mixture = self.mixture
-        self.refuse_known(rows)
         classes = None
         if by_class and mixture.known is not None:
             classes = np.unique(mixture.known)
@@ -422,13 +416,13 @@ class Point:
         components = family.adapted(components)
         mixture = replace(mixture, family=family, background=background)
         first = Point(mixture, Params.first(weights, components).pruned())
+        first.refuse_known(rows)
         if centres is None and self.mixture.constraint == mixture.constraint:  # they fulfil it
-            first.refuse_known(rows)
             return first
         order = mixture.constraint.order(components)
         if order is not None:
             first = replace(first, mixture=mixture.renumbered(order))
-        return first.begun(rows)
+        return first.begun()
 
     def sorted(self, stats: Statistics | None = None) -> tuple["Point", Statistics | None]:
         """Return a fit and its statistics, with components in the order to publish."""
