@@ -405,7 +405,10 @@ class BaseMixture(MixtureParameters, ABC):
             background = self._background_on(data.rows, family)
         elif background is None:
             background = NO_BACKGROUND
-        return replace(self._assembled(family, background), known=data.known)
+        mixture = self._assembled(family, background)
+        if self.weight_concentration_prior is None:
+            mixture = replace(mixture, weight_prior=self._weight_prior(weight_seen))
+        return replace(mixture, known=data.known)
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         """Return a mixture of a family and of what else the parameters choose."""
