@@ -151,6 +151,7 @@ class BaseMixture(MixtureParameters, ABC):
     # read where a fit begins, and stay with their components from there.
     _by_number: ClassVar[tuple[str, ...]] = ("weight_concentration_prior",)
     _read_by_number: dict[str, Array]  # as they were read
+    _has_known_labels: bool = False  # whether the fit knew labels of rows
 
     # Fits: in one call, batch by batch, or from given parameters.
 
@@ -221,6 +222,8 @@ class BaseMixture(MixtureParameters, ABC):
             else:
                 labelled = self._label_chunks(fitted, data.chunks)
             self._publish_labelled(fitted, statistics, labelled, n_steps=0, result=result)
+            are_known = continued is not None and self._has_known_labels
+            self._has_known_labels = are_known or data.known is not None
         self._warn_if_degenerate(fitted)
         if has_empty_components(self):
             warn_of_empty_components(self, data.rows, beginning.n_components)
@@ -296,6 +299,7 @@ class BaseMixture(MixtureParameters, ABC):
                 labelled = self._label_chunks(fitted, data.chunks)
             n_steps = getattr(self, "n_steps_", 0) + 1
             self._publish_labelled(fitted, statistics, labelled, n_steps)
+            self._has_known_labels = self._has_known_labels or data.known is not None
         return self
 
     def fit_predict(
@@ -845,7 +849,7 @@ class BaseMixture(MixtureParameters, ABC):
         """Return a mixture with the parameters and features of this one and another fit."""
         mixture: Self = clone(self).set_params(n_components=fitted.n_components)
         mixture._publish(fitted, statistics)
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "_has_known_labels"):
             if name in vars(self):
                 setattr(mixture, name, getattr(self, name))
         return mixture
