@@ -236,7 +236,7 @@ def component_stability(
     n_rows = len(labels)
     weights = 1.0 if sample_weight is None else np.asarray(in_memory(sample_weight))
     known = None if known_labels is None else np.asarray(in_memory(known_labels))
-    if known is None and mixture._has_known_labels:
+    if known is None and mixture._skvmf_has_known_labels:
         warn(
             "The mixture was fitted with known labels, and it is fitted again without them, which "
             "says how stable it would be if none were known. Give known_labels.",

@@ -151,7 +151,7 @@ class BaseMixture(MixtureParameters, ABC):
     # read where a fit begins, and stay with their components from there.
     _by_number: ClassVar[tuple[str, ...]] = ("weight_concentration_prior",)
     _read_by_number: dict[str, Array]  # as they were read
-    _has_known_labels: bool = False  # whether the fit knew labels of rows
+    _skvmf_has_known_labels: bool = False  # whether the fit knew labels of rows
 
     # Fits: in one call, batch by batch, or from given parameters.
 
@@ -222,8 +222,8 @@ class BaseMixture(MixtureParameters, ABC):
             else:
                 labelled = self._label_chunks(fitted, data.chunks)
             self._publish_labelled(fitted, statistics, labelled, n_steps=0, result=result)
-            are_known = continued is not None and self._has_known_labels
-            self._has_known_labels = are_known or data.known is not None
+            are_known = continued is not None and self._skvmf_has_known_labels
+            self._skvmf_has_known_labels = are_known or data.known is not None
         self._warn_if_degenerate(fitted)
         if has_empty_components(self):
             warn_of_empty_components(self, data.rows, beginning.n_components)
@@ -299,7 +299,7 @@ class BaseMixture(MixtureParameters, ABC):
                 labelled = self._label_chunks(fitted, data.chunks)
             n_steps = getattr(self, "n_steps_", 0) + 1
             self._publish_labelled(fitted, statistics, labelled, n_steps)
-            self._has_known_labels = self._has_known_labels or data.known is not None
+            self._skvmf_has_known_labels = self._skvmf_has_known_labels or data.known is not None
         return self
 
     def fit_predict(
@@ -833,9 +833,19 @@ class BaseMixture(MixtureParameters, ABC):
         self._check_ready()
         return VectorModel(self._as_published(), self._vector_rows)
 
-    def _skvmf_merge_path(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
-        """Return the path from this fit down to fewer components, for the rows of the fit."""
-        rows = read_rows(self, X, sample_weight, role="batch", fitted=self._fitted).rows
+    def _skvmf_merge_path(
+        self,
+        X: MatrixLike,
+        sample_weight: ArrayLike | None,
+        known_labels: ArrayLike | None = None,
+        n_classes: int = 0,
+    ) -> MergePath:
+        """Return the path from this fit down to fewer components, for the rows of the fit.
+
+        The first components are those of `n_classes` classes, of which labels are known.
+        """
+        data = read_rows(self, X, sample_weight, known_labels, role="batch", fitted=self._fitted)
+        rows = data.rows
 
         def of_size(n_components: int) -> Mixture:
             continuing = self._continuing(self._fitted)
@@ -843,13 +853,15 @@ class BaseMixture(MixtureParameters, ABC):
             family = continuing._family_on(rows, rows.total_weight)
             return continuing._assembled(family, self._fitted.background)
 
-        return MergePath(of_size, self._fitted, self.lower_bound_, rows, self.tol)
+        return MergePath(
+            of_size, self._fitted, self.lower_bound_, rows, self.tol, data.known, n_classes
+        )
 
     def _skvmf_with_fit(self, fitted: Point, statistics: Statistics | None = None) -> Self:
         """Return a mixture with the parameters and features of this one and another fit."""
         mixture: Self = clone(self).set_params(n_components=fitted.n_components)
         mixture._publish(fitted, statistics)
-        for name in ("n_features_in_", "feature_names_in_", "_has_known_labels"):
+        for name in ("n_features_in_", "feature_names_in_", "_skvmf_has_known_labels"):
             if name in vars(self):
                 setattr(mixture, name, getattr(self, name))
         return mixture

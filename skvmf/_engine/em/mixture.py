@@ -183,6 +183,10 @@ class Point:
         """Return the mixture at other parameters."""
         return replace(self, params=params)
 
+    def knowing(self, known: Array | None) -> Self:
+        """Return the same parameters with known labels of rows."""
+        return replace(self, mixture=replace(self.mixture, known=known))
+
     def with_posterior(self, posterior: FenchelYoungPosterior) -> Self:
         """Return the same parameters with responsibilities of another kind."""
         return replace(self, mixture=replace(self.mixture, posterior=posterior))
