@@ -25,34 +25,34 @@ _STEPS = 3
 class MergePath:
     """Mixtures of fewer and fewer components, each from the one before.
 
-    `_of_size` returns the mixture of a number of components for the rows. The path begins with
-    `fitted`, whose bound is `_lower_bound`; fits stop when the bound changes by at most `_tol`.
+    `of_size` returns the mixture of a number of components for the rows. The path begins with
+    `fitted`, whose bound is `lower_bound`; fits stop when the bound changes by at most `tol`.
 
     `nodes` (n_components,) are the components of `fitted`, the current mixture, as nodes of the
     tree: a component of the first mixture by its number, a merged one by the number of the first
     mixture's components plus its place in `merges`. A merge is two nodes, and the log-likelihood
     that was lost.
 
-    `_known` (n_rows,) are known labels of rows as `Mixture.known` has them, or None, and
-    `_n_classes` how many classes there are: components of different classes are not merged.
+    `known` (n_rows,) are known labels of rows as `Mixture.known` has them, or None, and
+    `n_classes` how many classes there are: components of different classes are not merged.
     `classes` (n_classes,) are the components that they have in the current mixture; -1 is one that
     has left.
     """
 
-    _of_size: Callable[[int], Mixture]
+    of_size: Callable[[int], Mixture]
     fitted: Point
-    _lower_bound: float
-    _rows: RowSource
-    _tol: float
-    _known: Array | None = None
-    _n_classes: int = 0
+    lower_bound: float
+    rows: RowSource
+    tol: float
+    known: Array | None = None
+    n_classes: int = 0
 
     def __post_init__(self) -> None:
         self._n_leaves = self.fitted.n_components
         self.nodes = np.arange(self._n_leaves)
-        self.classes = np.arange(self._n_classes)
+        self.classes = np.arange(self.n_classes)
         self.merges: list[tuple[int, int, float]] = []
-        self._stats: Any = self.fitted.knowing(self._known).expect(self._rows)
+        self._stats: Any = self.fitted.knowing(self.known).expect(self.rows)
 
     @property
     def alive(self) -> Array:
@@ -68,15 +68,13 @@ class MergePath:
     def measures(self) -> dict[str, float]:
         """Return the number of components, the bounds and the criteria of the current mixture."""
         fitted = self.fitted
-        unit = self._rows.weight_unit
-        log_likelihood, n_samples, entropy = np.multiply(
-            evaluate(fitted, self._rows), unit
-        ).tolist()
+        unit = self.rows.weight_unit
+        log_likelihood, n_samples, entropy = np.multiply(evaluate(fitted, self.rows), unit).tolist()
         criterion = bic(fitted, log_likelihood, n_samples)
         return {
             "n_components": len(self.nodes),
             "n_parameters": fitted.n_parameters,
-            "lower_bound": self._lower_bound,
+            "lower_bound": self.lower_bound,
             "log_likelihood": log_likelihood,
             "bic": criterion,
             "icl": criterion + 2 * entropy,
@@ -96,14 +94,13 @@ class MergePath:
                     return
                 n_components = min(n_components, len(self.alive))
                 start = self._start(self._groups(n_components))
-                result = run_em(start, self._rows, max_iter=_STEPS, tol=self._tol)
+                result = run_em(start, self.rows, max_iter=_STEPS, tol=self.tol)
                 self._sort_nodes(result.point)
-                self._lower_bound = result.bounds[-1]
+                self.lower_bound = result.bounds[-1]
                 self.fitted, self._stats = result.point.sorted(result.stats)
 
     def end(self) -> None:
         """Merge what is left without another fit, so that the tree has one root."""
-        self._n_classes = 0
         self.classes = self.classes[:0]
         self._groups(1)
 
@@ -151,7 +148,7 @@ class MergePath:
         """Return where the fit begins: by the groups' sums of statistics."""
         K = len(self.nodes)
         fitted = self.fitted
-        mixture = replace(self._of_size(K), known=self._known_now())
+        mixture = replace(self.of_size(K), known=self._known_now())
         stats = self._stats.first_components(len(group))
         by_group = np.lexsort((-stats.counts, group))
         largest = by_group[np.searchsorted(group[by_group], np.arange(K))]
@@ -172,14 +169,14 @@ class MergePath:
 
     def _known_now(self) -> Array | None:
         """Return the known labels of rows by the components of the current mixture."""
-        if self._known is None:
+        if self.known is None:
             return None
         K = len(self.nodes)
         # Of classes, of numbers that are none, of the background, and of what is not known.
         components = np.full(self._n_leaves + 2, -1, dtype=np.int32)
         components[: len(self.classes)] = self.classes
         components[self._n_leaves] = K
-        return components[self._known]
+        return components[self.known]
 
     def _sort_nodes(self, point: Point) -> None:
         order = point.mixture.constraint.order(point.components)

@@ -295,7 +295,7 @@ class Point:
         """
         K = self.n_components
         may_be_empty = counts[:K] <= _MAX_EMPTY_FRACTION * counts.sum()
-        n_empty = np.count_nonzero(may_be_empty & ~self.params.reseeded[:K])
+        n_empty = np.count_nonzero(may_be_empty & ~self.params.moved_or_pruned[:K])
         n_kept = min(n_empty, max(1, _MAX_KEPT_NUMBERS // self.family.dim))
         if n_kept <= 1:
             return np.array([np.argmin(values)])
@@ -311,7 +311,7 @@ class Point:
         """Return whether a small change of the bound to another point is the end of a fit."""
         before = self.params
         same_weights = np.array_equal(before.weights > 0, after.params.weights > 0)
-        return same_weights and np.array_equal(before.reseeded, after.params.reseeded)
+        return same_weights and np.array_equal(before.moved_or_pruned, after.params.moved_or_pruned)
 
     def maximize(self, stats: Statistics, rows: RowSource) -> Self:
         """Return a better point.
@@ -331,10 +331,10 @@ class Point:
             own = replace(stats, counts=counts[:K].copy())
             components, singular = mixture.update(mixture.family, own, params.components)
         counts[:K][singular] = 0
-        reseeded = params.reseeded.copy()
-        reseeded[:K] |= singular
-        to_move = np.flatnonzero(empty[:K] & ~reseeded[:K]).tolist()
-        components = self._moved_to_rows(components, counts, reseeded, to_move, stats, rows)
+        moved_or_pruned = params.moved_or_pruned.copy()
+        moved_or_pruned[:K] |= singular
+        to_move = np.flatnonzero(empty[:K] & ~moved_or_pruned[:K]).tolist()
+        components = self._moved_to_rows(components, counts, moved_or_pruned, to_move, stats, rows)
         weights = mixture.new_weights(counts, params.weights)
         floor = mixture.weight_prior.floor * _FLOOR_TOLERANCE
         on_floor = (weights <= floor) & (weights.max() > floor)
@@ -344,13 +344,13 @@ class Point:
         if leaves.any():
             counts[leaves] = 0
             weights = mixture.new_weights(counts, params.weights)
-        return self.at(Params(weights, components, reseeded | leaves, on_floor))
+        return self.at(Params(weights, components, moved_or_pruned | leaves, on_floor))
 
     def _moved_to_rows(
         self,
         components: Any,
         counts: Array,
-        reseeded: Array,
+        moved_or_pruned: Array,
         to_move: list[int],
         stats: Statistics,
         rows: RowSource,
@@ -367,7 +367,7 @@ class Point:
                 continue
             components = moved
             counts[k] = stats.total / len(counts)
-            reseeded[k] = True
+            moved_or_pruned[k] = True
         return components
 
     # Where a fit begins, and how one continues another.

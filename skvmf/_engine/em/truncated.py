@@ -53,7 +53,6 @@ PIECE_ROWS = 4096
 MAX_KEPT_PIECES = 64
 
 Piece = tuple[int, Array]  # a cell, and numbers of rows
-Note = Callable[[str], object]  # str tells nobody
 Part = TypeVar("Part")
 
 
@@ -71,7 +70,12 @@ class TruncatedSteps:
     """What the truncated steps of a run have in common: the rows and their last labels."""
 
     def __init__(
-        self, rows: RowSource, n_components: int, tol: float, labels: Any = None, note: Note = str
+        self,
+        rows: RowSource,
+        n_components: int,
+        tol: float,
+        labels: Any = None,
+        note: Callable[[str], None] | None = None,
     ) -> None:
         self.rows = rows
         self.tol = tol

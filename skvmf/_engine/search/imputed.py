@@ -58,7 +58,8 @@ def imputed(rows: RowSource, centre: Array | float = 0.0) -> RowSource:
 def filled_by(point: Any, rows: RowSource) -> RowSource:
     """Return rows without missing values: filled by their conditional means under components."""
     low, high = rows.extent(slice(None))
-    limit = float(np.maximum(np.abs(low), np.abs(high)).max())
+    some_row_has = low <= high
+    limit = float(np.abs([low, high])[:, some_row_has].max(initial=0.0))
     return ChangedRows(rows, partial(_fill, partial(conditional_means, point, limit)))
 
 
