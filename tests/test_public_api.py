@@ -139,7 +139,8 @@ METHODS = {
         "get_feature_names_out": "input_features",
     },
     ComponentPath: {
-        **dict.fromkeys(["fit", "fit_predict", "score"], "X y sample_weight"),
+        **dict.fromkeys(["fit", "fit_predict"], "X y sample_weight known_labels"),
+        "score": "X y sample_weight",
         **dict.fromkeys(["predict", "predict_proba", "score_samples"], "X"),
         "cut": "n_components X",
     },

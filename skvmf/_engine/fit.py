@@ -54,7 +54,7 @@ class MultiStart:
             if state is not None:
                 point = state.point
             if after_flat_start is None:
-                point = self._after_flat_start(point, i)
+                point = self._with_flat_start(point, i)
             result = self.run(point, (i, True))
             if best is None or result.bounds[-1] > best.bounds[-1]:
                 best = result
@@ -90,13 +90,13 @@ class MultiStart:
         )
         point = start.first(mixture, self.rows, rng, watch)
         finish()
-        family = point.family
-        if best is not None:  # one prior for all starts, so that bounds can be compared
-            family = best.point.family.continued_by(family)
-        params = mixture.constraint.apply(family, point.params, start.weights, start.shapes)
-        return Point(replace(mixture, family=family), params)
+        if best is None:
+            return point
+        # One prior for all starts, so that bounds can be compared.
+        family = best.point.family.continued_by(point.family)
+        return Point(replace(mixture, family=family), point.params)
 
-    def _after_flat_start(self, point: Point, i: int) -> Point:
+    def _with_flat_start(self, point: Point, i: int) -> Point:
         """Run EM under a flat prior first if the prior would take weight away."""
         prior = point.mixture.weight_prior
         if np.all(prior.alpha >= 1) or self.max_iter == 0:

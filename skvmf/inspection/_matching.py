@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import Bunch, check_random_state
 
-from .._typing import Array, MatrixLike, RandomState, is_integer
+from .._typing import Array, MatrixLike, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
 from ..mixture._rows import in_memory
 from ._components import join, log_affinities, read_mixture
@@ -170,6 +170,7 @@ def component_stability(
     *,
     n_resamples: int = 20,
     sample_weight: ArrayLike | None = None,
+    known_labels: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> Bunch:
     """Tell which components come again if the rows were others: a bootstrap.
@@ -190,6 +191,8 @@ def component_stability(
         Number of fits.
     sample_weight : array-like of shape (n_samples,), default=None
         The weights of the rows in the fit.
+    known_labels : array-like of shape (n_samples,), default=None
+        The known labels of the rows in the fit. Those of the rows that are drawn are known again.
     random_state : int, RandomState instance or None, default=None
         Seed of the weights and of the starts.
 
@@ -232,6 +235,13 @@ def component_stability(
     labels = mixture.predict(X)
     n_rows = len(labels)
     weights = 1.0 if sample_weight is None else np.asarray(in_memory(sample_weight))
+    known = None if known_labels is None else np.asarray(in_memory(known_labels))
+    if known is None and mixture._skvmf_has_known_labels:
+        warn(
+            "The mixture was fitted with known labels, and it is fitted again without them, which "
+            "says how stable it would be if none were known. Give known_labels.",
+            UserWarning,
+        )
     overlaps = []
     same_label = []
     scores = []
@@ -243,7 +253,8 @@ def component_stability(
         with warnings.catch_warnings():
             # Of few steps and lost components: the numbers show these.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            again.fit(X, sample_weight=n_draws * weights)
+            row_weights = n_draws * weights
+            again.fit(X, sample_weight=row_weights, known_labels=_of_drawn(known, row_weights))
         labels_again = again.predict(X)
         matched = match_components(mixture, again)
         # The label that each row would have again; the last entry is that of the background, -1.
@@ -259,3 +270,10 @@ def component_stability(
         scores=np.array(scores),
         interval=np.quantile(scores, [0.025, 0.975]),
     )
+
+
+def _of_drawn(known: Array | None, weights: Array) -> Array | None:
+    """Return the known labels of rows with a weight; a class may have none of them."""
+    if known is None or known.shape != weights.shape:  # the fit refuses another number of labels
+        return known
+    return np.where(weights > 0, known, -1)

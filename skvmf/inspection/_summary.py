@@ -369,8 +369,8 @@ def component_summary(
     Raises
     ------
     TypeError, ValueError
-        If the mixture is of another kind, texts are no strings, or names, texts or labels do not
-        fit X.
+        If the mixture is of another kind, texts are no strings, names, texts or labels do not fit
+        X, or `stability` is that of other components.
 
     Examples
     --------
@@ -384,10 +384,7 @@ def component_summary(
     >>> summary.features, summary.sizes.tolist()
     ([['tea', 'ice'], ['puck', 'ice']], [60, 40])
     """
-    if X is None and texts is not None:
-        raise ValueError("texts need X: give the rows that were computed from these texts.")
-    if X is None and labels is not None:
-        raise ValueError("labels need X: give the rows that have these labels.")
+    _refuse_together(X, labels, texts, stability)
     if labels is not None:
         X = in_memory(X)
         mixture, labels = _of_labels(mixture, X, labels)
@@ -419,7 +416,7 @@ def component_summary(
         features,
         background_weight=fitted.params.background_weight,
         n_components=len(fitted.weights),
-        stability=None if stability is None else stability["components"][active],
+        stability=_of_components(stability, active, len(fitted.weights)),
     )
     if X is None:
         return summary
@@ -430,6 +427,34 @@ def component_summary(
         columns["words"] = class_words(texts, labels, active, n_features, vectorizer)
         columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
     return replace(summary, **columns)
+
+
+def _refuse_together(X: Any, labels: Any, texts: Any, stability: Any) -> None:
+    """Refuse texts and labels without rows, and the stability of other clusters than these."""
+    if X is None and texts is not None:
+        raise ValueError("texts need X: give the rows that were computed from these texts.")
+    if X is None and labels is not None:
+        raise ValueError("labels need X: give the rows that have these labels.")
+    if labels is not None and stability is not None:
+        raise ValueError(
+            "stability is of the components of a mixture, and labels are of other clusters: leave "
+            "out one of them."
+        )
+
+
+def _of_components(
+    stability: Mapping[str, Array] | None, active: Array, n_components: int
+) -> Array | None:
+    """Return the stability of some components of a mixture, if it is known."""
+    if stability is None:
+        return None
+    components = stability["components"]
+    if len(components) != n_components:
+        raise ValueError(
+            f"stability should be of the {n_components} components of the mixture, got that of "
+            f"{len(components)}."
+        )
+    return components[active]
 
 
 def _of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
@@ -447,16 +472,15 @@ def _of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
         kind = VonMisesFisherMixture()
     elif isinstance(kind, RelativeGMM):
         # A RelativeGMM would sort the clusters, which would then have other numbers.
-        kind = SparseGaussianMixture().set_params(
-            covariance_type=kind.covariance_type, missing_values=kind.missing_values
-        )
+        same = {name: getattr(kind, name) for name in SparseGaussianMixture().get_params()}
+        kind = SparseGaussianMixture(**same)
     params = kind.get_params(deep=False)
     # What the kind says of its own components is not said of the clusters.
     plain: dict[str, Any] = dict.fromkeys(name for name in params if name.endswith("_init"))
     plain |= {"weight_concentration_prior": 1.0, "weight_floor": None, "fixed": (), "n_init": 1}
     if np.ndim(params.get("degrees_of_freedom", 0.0)) > 0:
         plain["degrees_of_freedom"] = "estimated"
-    plain |= {"warm_start": False, "checkpoint": None, "max_iter": 0}
+    plain |= {"warm_start": False, "checkpoint": None, "max_iter": 0, "verbose": 0}
     outliers = {"background": bool(labels.min() < 0)}
     given = {"n_components": int(labels.max()) + 1, "init_params": labels}
     of_labels: BaseMixture = clone(kind).set_params(**plain, **outliers, **given)

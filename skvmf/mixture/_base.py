@@ -32,7 +32,7 @@ from .._engine.families.statistics import Statistics, select_statistics
 from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
 from .._engine.rows.sources import RowSource
-from .._engine.search.growth import with_more_components
+from .._engine.search.growth import centres_of_added
 from .._engine.search.overseeding import MIN_COMPONENTS_OF_MANY
 from .._engine.search.partitions import Assignment
 from .._engine.search.starts import Start, make_start
@@ -151,6 +151,7 @@ class BaseMixture(MixtureParameters, ABC):
     # read where a fit begins, and stay with their components from there.
     _by_number: ClassVar[tuple[str, ...]] = ("weight_concentration_prior",)
     _read_by_number: dict[str, Array]  # as they were read
+    _skvmf_has_known_labels: bool = False  # whether the fit knew labels of rows
 
     # Fits: in one call, batch by batch, or from given parameters.
 
@@ -221,6 +222,8 @@ class BaseMixture(MixtureParameters, ABC):
             else:
                 labelled = self._label_chunks(fitted, data.chunks)
             self._publish_labelled(fitted, statistics, labelled, n_steps=0, result=result)
+            are_known = continued is not None and self._skvmf_has_known_labels
+            self._skvmf_has_known_labels = are_known or data.known is not None
         self._warn_if_degenerate(fitted)
         if has_empty_components(self):
             warn_of_empty_components(self, data.rows, beginning.n_components)
@@ -296,6 +299,7 @@ class BaseMixture(MixtureParameters, ABC):
                 labelled = self._label_chunks(fitted, data.chunks)
             n_steps = getattr(self, "n_steps_", 0) + 1
             self._publish_labelled(fitted, statistics, labelled, n_steps)
+            self._skvmf_has_known_labels = self._skvmf_has_known_labels or data.known is not None
         return self
 
     def fit_predict(
@@ -405,7 +409,10 @@ class BaseMixture(MixtureParameters, ABC):
             background = self._background_on(data.rows, family)
         elif background is None:
             background = NO_BACKGROUND
-        return replace(self._assembled(family, background), known=data.known)
+        mixture = self._assembled(family, background)
+        if self.weight_concentration_prior is None:
+            mixture = replace(mixture, weight_prior=self._weight_prior(weight_seen))
+        return replace(mixture, known=data.known)
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         """Return a mixture of a family and of what else the parameters choose."""
@@ -482,11 +489,12 @@ class BaseMixture(MixtureParameters, ABC):
     def _begin_warm(self, data: Data, continued: Point) -> Beginning:
         """Return a beginning where the last fit has ended, with more components if asked for."""
         mixture = self._continuing(continued)._mixture(data, data.rows.total_weight)
+        centres: Array | None = None
         if continued.n_components < self.n_components:
             start = self._start_of_added_components()
             rng = self._generator()
-            continued = with_more_components(start, mixture, continued, data.rows, rng)
-        first = continued.continued_as(mixture)
+            centres = centres_of_added(start, mixture, continued, data.rows, rng)
+        first = continued.continued_as(mixture, data.rows, centres)
         n_components = int(np.count_nonzero(first.weights))
         return Beginning(mixture, first, n_starts=1, n_components=n_components)
 
@@ -825,9 +833,19 @@ class BaseMixture(MixtureParameters, ABC):
         self._check_ready()
         return VectorModel(self._as_published(), self._vector_rows)
 
-    def _skvmf_merge_path(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
-        """Return the path from this fit down to fewer components, for the rows of the fit."""
-        rows = read_rows(self, X, sample_weight, role="batch", fitted=self._fitted).rows
+    def _skvmf_merge_path(
+        self,
+        X: MatrixLike,
+        sample_weight: ArrayLike | None,
+        known_labels: ArrayLike | None = None,
+        n_classes: int = 0,
+    ) -> MergePath:
+        """Return the path from this fit down to fewer components, for the rows of the fit.
+
+        The first components are those of `n_classes` classes, of which labels are known.
+        """
+        data = read_rows(self, X, sample_weight, known_labels, role="batch", fitted=self._fitted)
+        rows = data.rows
 
         def of_size(n_components: int) -> Mixture:
             continuing = self._continuing(self._fitted)
@@ -835,13 +853,15 @@ class BaseMixture(MixtureParameters, ABC):
             family = continuing._family_on(rows, rows.total_weight)
             return continuing._assembled(family, self._fitted.background)
 
-        return MergePath(of_size, self._fitted, self.lower_bound_, rows, self.tol)
+        return MergePath(
+            of_size, self._fitted, self.lower_bound_, rows, self.tol, data.known, n_classes
+        )
 
     def _skvmf_with_fit(self, fitted: Point, statistics: Statistics | None = None) -> Self:
         """Return a mixture with the parameters and features of this one and another fit."""
         mixture: Self = clone(self).set_params(n_components=fitted.n_components)
         mixture._publish(fitted, statistics)
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "_skvmf_has_known_labels"):
             if name in vars(self):
                 setattr(mixture, name, getattr(self, name))
         return mixture
@@ -860,7 +880,7 @@ class BaseMixture(MixtureParameters, ABC):
         if statistics is not None:
             statistics = select_statistics(fitted.family, statistics, numbers)
         params = Params.first(weights, components).pruned()
-        mixture = self._renumbered_mixture(fitted.mixture, chosen)
+        mixture = fitted.mixture.renumbered(chosen)
         result = self._skvmf_with_fit(Point(mixture, params), statistics)
         # A component that is gone has the parameters of another one, which nothing uses.
         result._read_by_number = dict(getattr(self, "_read_by_number", {}))
@@ -870,15 +890,6 @@ class BaseMixture(MixtureParameters, ABC):
     def _as_published(self) -> Point:
         """Return the fit with responsibilities as the parameters ask for them now."""
         return self._fitted.with_posterior(self._posterior())
-
-    def _renumbered_mixture(self, mixture: Mixture, numbers: Array) -> Mixture:
-        """Return a mixture for some of its components, by their numbers."""
-        prior = mixture.weight_prior
-        alpha = np.asarray(prior.alpha)
-        if alpha.ndim > 0:  # that of a background is the last
-            of_background = alpha[len(alpha) - len(mixture.background) :]
-            alpha = np.append(alpha[numbers], of_background)
-        return replace(mixture, weight_prior=replace(prior, alpha=alpha[()]))
 
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""

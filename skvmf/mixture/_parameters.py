@@ -214,12 +214,14 @@ array-like, default='merging'
             temperature = 0.0
         return FenchelYoungPosterior(float(self.entmax_alpha), temperature)
 
-    def _weight_prior(self) -> ModifiedDirichlet:
+    def _weight_prior(self, total_weight: float = np.inf) -> ModifiedDirichlet:
+        """Return the prior on the weights, for rows of such a weight in all."""
         K = int(self.n_components)
         given = self.weight_concentration_prior
         if given is None:
             is_flat = self.entmax_alpha > 1 or "weights" in self.fixed
-            given = 1.0 if is_flat else 0.0
+            # With a row each, 0 would leave one component, whichever it is.
+            given = 1.0 if is_flat or total_weight <= K else 0.0
         alpha = checked_array(given, "weight_concentration_prior")
         if alpha.shape not in [(), (K,)] or not np.isfinite(alpha).all():
             raise ValueError(

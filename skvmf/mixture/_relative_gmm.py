@@ -205,15 +205,7 @@ class RelativeGMM(BaseGaussianMixture):
     def _begin_warm(self, data: Data, continued: Point) -> Beginning:
         beginning = super()._begin_warm(data, continued)
         self._check_clearance(data.rows, beginning.n_components)
-        if continued.n_components == self.n_components:
-            return beginning
-        assert isinstance(beginning.first, Point)
-        # Added components may be between the others.
-        ordering = self._constraint()
-        order = ordering.order(beginning.first.components)
-        mixture = self._renumbered_mixture(beginning.first.mixture, order)
-        params = ordering.apply(mixture.family, beginning.first.params)
-        return beginning._replace(mixture=mixture, first=Point(mixture, params))
+        return beginning
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         mixture = replace(super()._assembled(family, background), update=self._update())
@@ -222,7 +214,7 @@ class RelativeGMM(BaseGaussianMixture):
         # Priors by number belong to the means given, as weights do.
         means = checked_means(self.means_init, "means_init", (self.n_components, family.dim))
         order = self._constraint().argsort(means, self._first_shapes(family.dim))
-        return self._renumbered_mixture(mixture, order)
+        return mixture.renumbered(order)
 
     def _start(self, rows: RowSource) -> Start:
         ordering = self._constraint()

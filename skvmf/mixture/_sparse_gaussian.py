@@ -29,7 +29,8 @@ class SparseGaussianMixture(BaseGaussianMixture):
     weight_concentration_prior : float or array-like of shape (n_components,), default=None
         Parameter of the modified Dirichlet prior on the weights: any real number. 1 is a flat
         prior. A number below 1, and especially below 0, removes small components. None is 0, or 1
-        if `entmax_alpha` is above 1 or the weights are fixed.
+        if `entmax_alpha` is above 1, the weights are fixed, or there are no more rows than
+        components.
 
     Notes
     -----

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.em.mixture import Mixture, MixtureResult, Point
+from .._engine.em.mixture import MixtureResult, Point
 from .._engine.families.covariance import per_component
 from .._engine.families.student_t import INITIAL_DOF, KNOWN_RANGE, StudentT
 from .._sklearn import SomeOf, StrOptions
@@ -256,13 +256,6 @@ default='estimated'
     def _by_number_in(self, fitted: Point) -> dict[str, tuple[Array, float]]:
         dof = fitted.params.components.degrees_of_freedom
         return super()._by_number_in(fitted) | {"degrees_of_freedom": (dof, INITIAL_DOF)}
-
-    def _renumbered_mixture(self, mixture: Mixture, numbers: Array) -> Mixture:
-        mixture = super()._renumbered_mixture(mixture, numbers)
-        dof = np.asarray(mixture.family.degrees_of_freedom)
-        if dof.ndim > 0:
-            dof = dof[numbers]
-        return replace(mixture, family=replace(mixture.family, degrees_of_freedom=dof[()]))
 
     def _family(self, n_features: int, scale: float = 1.0) -> StudentT:
         family: StudentT = super()._family(n_features, scale)

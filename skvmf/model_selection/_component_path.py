@@ -32,6 +32,7 @@ from .._sklearn import (
     safe_indexing,
 )
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer, warn
+from ..mixture import RelativeGMM
 from ..mixture._base import BaseMixture
 from ..mixture._hints import HINTS, NUMBERS, with_hints
 from ..mixture._rows import in_memory, refuse_no_rows
@@ -147,11 +148,15 @@ def first_mixture(estimator: object, min_components: int, max_components: int) -
 
 
 class Step(NamedTuple):
-    """A mixture on the path, the nodes of its components, and its measures by name."""
+    """A mixture on the path, the nodes of its components, and its measures by name.
+
+    `classes` are the components of known classes; -1 is one that has left.
+    """
 
     fitted: Point
     nodes: Array
     measures: dict[str, float]
+    classes: Array
 
 
 def fewer_components(K: int, least: int) -> list[int]:
@@ -301,7 +306,13 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        known_labels: ArrayLike | None = None,
+    ) -> Self:
         """Fit a mixture of each number of components, and choose one.
 
         Parameters
@@ -312,6 +323,11 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights. A row of weight 2 counts like two equal rows.
+        known_labels : array-like of shape (n_samples,), default=None
+            The component of each row where it is known, otherwise -1; -2 is a row of the
+            background. Components of classes up to the largest label are not merged with each
+            other, so component k of each mixture is class k, unless a class has left it. The path
+            ends at the number of classes.
 
         Returns
         -------
@@ -328,9 +344,10 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
         if isinstance(sample_weight, int | float | np.number):
             # A number is the weight of each row, as in fits of mixtures.
             sample_weight = np.full(num_samples(X), sample_weight)
-        X, sample_weight = indexable(X, sample_weight)
+        known = None if known_labels is None else _checked_known(known_labels, first)
+        X, sample_weight, known = indexable(X, sample_weight, known)
         with all_or_nothing(self), limited_blas():
-            X_train, weights, held_out = self._split(X, sample_weight)
+            X_train, weights, known_train, held_out = self._split(X, sample_weight, known)
             n_rows = num_samples(X_train)
             # The estimator refuses data without rows.
             if 0 < n_rows < self.max_components:
@@ -338,8 +355,9 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
                     f"max_components={self.max_components} is more than the number of rows, "
                     f"n_samples = {n_rows}: lower it."
                 )
-            first.fit(X_train, sample_weight=weights)
-            path = first._skvmf_merge_path(X_train, weights)
+            first.fit(X_train, sample_weight=weights, known_labels=known_train)
+            n_classes = 0 if known is None else max(int(known.max()) + 1, 0)
+            path = first._skvmf_merge_path(X_train, weights, known_train, n_classes)
             steps = self._walk(path, first, held_out)
             self._choose(steps)
             best = steps[self.best_index_]
@@ -360,7 +378,9 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
                 refined.warm_start = True
                 # The file is the first fit's.
                 refined.checkpoint = None
-                refined.fit(X, sample_weight=sample_weight)
+                if known is not None:
+                    known = _as_numbered(known, best.classes)
+                refined.fit(X, sample_weight=sample_weight, known_labels=known)
                 refined.warm_start = first.warm_start
                 self.best_estimator_ = refined
                 self.labels_ = refined.labels_
@@ -403,7 +423,11 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
         return np.append(clusters, -1)[leaves]
 
     def fit_predict(
-        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+        self,
+        X: MatrixLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        known_labels: ArrayLike | None = None,
     ) -> Array:
         """Fit the mixture and return the most probable component of each row.
 
@@ -415,6 +439,11 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights. A row of weight 2 counts like two equal rows.
+        known_labels : array-like of shape (n_samples,), default=None
+            The component of each row where it is known, otherwise -1; -2 is a row of the
+            background. Components of classes up to the largest label are not merged with each
+            other, so component k of each mixture is class k, unless a class has left it. The path
+            ends at the number of classes.
 
         Returns
         -------
@@ -422,7 +451,7 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
             Component labels, as `predict` returns them; -1 is the background.
         """
         _refitted(self)
-        return self.fit(X, sample_weight=sample_weight).labels_
+        return self.fit(X, sample_weight=sample_weight, known_labels=known_labels).labels_
 
     # Predictions are those of the best mixture.
 
@@ -508,12 +537,12 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
     # The steps of a fit.
 
     def _split(
-        self, X: MatrixLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, Any, tuple[Any, Any] | None]:
-        """Return the rows of the path and their weights, and the held-out ones."""
+        self, X: MatrixLike, sample_weight: ArrayLike | None, known: Array | None
+    ) -> tuple[Any, Any, Any, tuple[Any, Any] | None]:
+        """Return the rows of the path, their weights and known labels, and the held-out rows."""
         fraction = self.validation_fraction
         if fraction is None and self.criterion != "held_out":
-            return X, sample_weight, None
+            return X, sample_weight, known, None
         all_rows = np.arange(num_samples(X))
         with_weight = all_rows
         if sample_weight is not None:
@@ -528,7 +557,8 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
         train = np.setdiff1d(all_rows, drawn)
         drawn = np.sort(drawn)
         held_out = _taken(X, drawn), _taken(sample_weight, drawn)
-        return _taken(X, train), _taken(sample_weight, train), held_out
+        of_path = _taken(X, train), _taken(sample_weight, train), _taken(known, train)
+        return *of_path, held_out
 
     def _walk(self, path: MergePath, first: BaseMixture, held_out: Any) -> list[Step]:
         """Go down the path; return its steps by increasing number of components."""
@@ -547,9 +577,9 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
                 X, weights = held_out
                 mixture = first._skvmf_with_fit(path.fitted)
                 measures["held_out"] = -mixture.score(X, sample_weight=weights)
-            steps.append(Step(path.fitted, path.nodes, measures))
+            steps.append(Step(path.fitted, path.nodes, measures, path.classes))
             K = len(path.nodes)
-            below = fewer_components(K, int(self.min_components))
+            below = fewer_components(K, max(int(self.min_components), path.n_kept_apart))
             if self.verbose and (len(steps) % 10 == 0 or not below):
                 numbers = f"{perf_counter() - began:.3f} s, bound {measures['lower_bound']:.6g}"
                 print(f"  Step {len(steps)} of {len(steps) + len(below)}, K={K}: {numbers}")
@@ -600,3 +630,30 @@ def _taken(values: Any, indices: Array) -> Any:
         # Dask takes nothing from more chunks than rows: those without rows are left out.
         values = values.rechunk({0: tuple(filter(None, values.chunks[0]))})
     return safe_indexing(values, indices)
+
+
+def _checked_known(known_labels: ArrayLike, first: BaseMixture) -> Array:
+    """Return known labels for a path from a mixture; the fits check what is left."""
+    if isinstance(first, RelativeGMM):
+        raise ValueError(
+            "known_labels number the components of a RelativeGMM in their order, in which they "
+            "have other numbers in each mixture of a path. Fit a RelativeGMM of each n_components, "
+            "or take a SparseGaussianMixture as the estimator."
+        )
+    known = np.asarray(in_memory(known_labels))
+    largest = first.n_components - 1
+    if not np.isin(known, np.arange(-2, largest + 1)).all():
+        raise ValueError(
+            f"known_labels should be integers from -1, or -2 with a background, to "
+            f"max_components - 1 = {largest}, got {known}."
+        )
+    return known
+
+
+def _as_numbered(known: Array, classes: Array) -> Array:
+    """Return known labels with the components that classes have now, -1 for those that have none.
+
+    -1 and -2 stay.
+    """
+    components = np.concatenate([classes, [-2, -1]])
+    return components[known.astype(np.intp)]

@@ -250,7 +250,7 @@ def test_sums_of_groups_of_components_are_those_of_their_responsibilities(kind):
     family, resp = path.fitted.family, mixture.predict_proba(X) @ np.eye(3)[group]
     centres = family.centres(path.fitted.params.components)[[0, 1, 3]]
     assign = partial(assign_responsibilities, resp)
-    expected, about = partition_statistics(family, path._rows, centres, assign)
+    expected, about = partition_statistics(family, path.rows, centres, assign)
     found = summed(family, path._stats, group, family.centred_at(about))
     assert_allclose(found.counts, expected.counts, rtol=1e-12)
     for moments, right in zip(found.moments, expected.moments, strict=True):

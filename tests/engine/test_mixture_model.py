@@ -47,21 +47,23 @@ def test_empty_components_move_to_different_rows_in_one_step():
     worst_values, worst_rows = np.array([-9.0, -9, -8, np.inf]), np.array([5, 0, 2, 4])
     stats = replace(stats, worst_values=worst_values, worst_rows=worst_rows)
     after = before.maximize(stats, ROWS)
-    assert_array_equal(after.params.reseeded, [False, True, True, False, False])  # no row is left
+    assert_array_equal(
+        after.params.moved_or_pruned, [False, True, True, False, False]
+    )  # no row is left
     assert_array_equal(after.components.means[1:3], [[7.0, 7.0], [8.0, 8.0]])
     assert_array_equal(after.components.means[4], before.components.means[4])
     assert_allclose(after.weights, np.array([10, 8, 8, 30, 0]) / 56)  # a fifth of the rows each
     assert not before.comparable(after)
     later = after.maximize(statistics([10, 5, 5, 25, 0]), ROWS)
-    assert_array_equal(later.params.reseeded, [False, True, True, False, True])
+    assert_array_equal(later.params.moved_or_pruned, [False, True, True, False, True])
 
 
 @pytest.mark.bits
 def test_a_component_is_empty_where_rounding_alone_is_left_of_it():
     after = point(2).maximize(statistics([1, 1e-15]), ROWS)
-    assert_array_equal(after.params.reseeded, [False, True])
+    assert_array_equal(after.params.moved_or_pruned, [False, True])
     after = point(2).maximize(statistics([1, 1e-14]), ROWS)
-    assert_array_equal(after.params.reseeded, [False, False])
+    assert_array_equal(after.params.moved_or_pruned, [False, False])
 
 
 def test_a_singular_component_leaves_for_good():
@@ -70,7 +72,7 @@ def test_a_singular_component_leaves_for_good():
     before = point(3)
     after = before.maximize(stats, ROWS)
     assert after.weights[1] == 0
-    assert after.params.reseeded[1]
+    assert after.params.moved_or_pruned[1]
     assert_array_equal(after.components.means[1], before.components.means[1])
     assert not before.comparable(after)
     again = after.maximize(statistics([10, 0, 20]), ROWS)
@@ -85,7 +87,7 @@ def test_a_component_leaves_when_it_rests_on_the_floor_for_two_steps():
     assert first.weights[1] == 1e-3
     second = first.maximize(statistics([50, 5, 45]), ROWS)
     assert second.weights[1] == 0
-    assert second.params.reseeded[1]
+    assert second.params.moved_or_pruned[1]
     assert_allclose(second.weights.sum(), 1)
     assert not first.comparable(second)
 
@@ -131,7 +133,9 @@ def test_a_step_that_prunes_or_moves_is_never_the_last(tol):
     changed = [not before.comparable(after) for before, after in steps]
     assert any(changed)
     assert not changed[-1]
-    reseeded = [(before.params.reseeded, after.params.reseeded) for before, after in steps]
+    reseeded = [
+        (before.params.moved_or_pruned, after.params.moved_or_pruned) for before, after in steps
+    ]
     moved = [int((after & ~before).sum()) for before, after in reseeded]
     assert max(moved) == 2  # both at once
 

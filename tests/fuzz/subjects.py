@@ -20,7 +20,7 @@ def arrays(X):
 
 def has_moved(mixture):
     """Whether a component was moved to the least likely row, of which there may be many."""
-    return mixture._fitted.params.reseeded.any()
+    return mixture._fitted.params.moved_or_pruned.any()
 
 
 def assert_finite(values):

@@ -7,8 +7,10 @@ from scipy import sparse
 from sklearn.cluster import DBSCAN, KMeans
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf.inspection import component_summary
+from skvmf.inspection import component_stability, component_summary
 from skvmf.model_selection import ComponentPath
+
+from ..pairwise import pairwise
 
 RNG = np.random.default_rng(0)
 CLASSES = RNG.permutation(np.repeat(np.arange(4), [40, 30, 20, 10]))
@@ -57,23 +59,83 @@ def test_the_kind_of_components_is_that_of_the_mixture(kind):
     assert (summary.cosines is None) == (not isinstance(kind, VonMisesFisherMixture))
 
 
-@pytest.mark.parametrize(
-    "own",
-    [
-        VonMisesFisherMixture(4, concentrations_init=[1.0, 50.0, 5e3, 1e5]),
-        VonMisesFisherMixture(2, concentrations_init=[1.0, 50.0]),
-        SparseGaussianMixture(4, precisions_init=np.tile(100.0 * np.eye(4), (4, 1, 1))),
-        SparseGaussianMixture(2, precisions_init=np.tile(100.0 * np.eye(4), (2, 1, 1))),
-        SparseGaussianMixture(3, weight_floor=0.3),
-        StudentTMixture(4, degrees_of_freedom=[1.0, 2.0, 50.0, 1e3]),
-        StudentTMixture(3, degrees_of_freedom=[1.0, 2.0, 50.0]),
-    ],
+# What a mixture may say of each of its K components, or of how a fit of it begins.
+OF_COMPONENTS = {
+    "nothing": lambda K: {},
+    "weights_init": lambda K: {"weights_init": np.arange(1, K + 1) / np.arange(1, K + 1).sum()},
+    "means_init": lambda K: {"means_init": X[:K]},
+    "priors": lambda K: {"weight_concentration_prior": np.linspace(-30, 50, K)},
+    "prior": lambda K: {"weight_concentration_prior": -50.0},
+    "weight_floor": lambda K: {"weight_floor": 1 / K},
+    "fixed weights": lambda K: {"fixed": ("weights",)},
+    "fixed means": lambda K: {"fixed": ("means",), "means_init": X[:K]},
+    "partition": lambda K: {"init_params": np.arange(100) % K},
+    "responsibilities": lambda K: {"init_params": np.ones((100, K))},
+    "starts": lambda K: {"n_init": 5, "init_size": 3, "max_iter": 3},
+    "warm start": lambda K: {"warm_start": True, "verbose": 1, "background": True},
+}
+MATRICES = np.tile(100.0 * np.eye(4), (6, 1, 1))
+KAPPA = 10.0 ** np.arange(6)
+OWN_SHAPES = {
+    "concentrations": (
+        VonMisesFisherMixture,
+        lambda K: {"concentrations_init": 10.0 ** np.arange(K)},
+    ),
+    "precisions": (SparseGaussianMixture, lambda K: {"precisions_init": MATRICES[:K]}),
+    "tails": (StudentTMixture, lambda K: {"degrees_of_freedom": np.arange(1.0, K + 1)}),
+    "scales": (StudentTMixture, lambda K: {"scale_matrices_init": MATRICES[:K]}),
+    "order": (RelativeGMM, lambda K: {"ordering_feature": 9, "clearance": 9.0}),
+}
+POSTERIORS = [{}, {"temperature": 0.0}, {"temperature": 2.0}, {"entmax_alpha": 2.0}]
+
+
+@pairwise(
+    own=OWN_SHAPES,
+    of_components=OF_COMPONENTS,
+    K=[1, 3, 4, 6],
+    outliers=[False, True],
+    posterior=range(len(POSTERIORS)),
+    is_fitted=[False, True],
 )
-def test_what_is_given_for_the_components_of_a_mixture_says_nothing_of_clusters(own):
-    plain = component_summary(type(own)(), X, labels=CLASSES)
-    summary = component_summary(own, X, labels=CLASSES)
-    for name in ("weights", "angles", "nearest", "overlaps", "typical"):
-        assert_array_equal(getattr(summary, name), getattr(plain, name))
+def test_what_a_mixture_says_of_its_components_says_nothing_of_clusters(
+    own, of_components, K, outliers, posterior, is_fitted, capsys
+):
+    labels = np.where(CLASSES == 3, -1, CLASSES) if outliers else CLASSES
+    cls, shapes = OWN_SHAPES[own]
+    chosen = POSTERIORS[posterior]
+    plain = SparseGaussianMixture if cls is RelativeGMM else cls
+    params = shapes(K) | OF_COMPONENTS[of_components](K) | chosen
+    if cls is RelativeGMM and params.get("fixed") == ("means",):
+        del params["fixed"]
+    kind = cls(K, **params)
+    if is_fitted:
+        means = X[:K] / (1.01 * np.linalg.norm(X[:K], axis=1, keepdims=True))
+        given = [np.full(K, 1 / K), means]
+        if cls is not VonMisesFisherMixture:
+            given += [np.tile(np.eye(4), (K, 1, 1))]
+        if cls is StudentTMixture:
+            given += [np.arange(1.0, K + 1)]
+        kind = cls.from_parameters(*given).set_params(**params)
+    capsys.readouterr()
+    summary = component_summary(kind, X, labels=labels)
+    assert capsys.readouterr().out == ""
+    expected = component_summary(plain(**chosen), X, labels=labels)
+    for name in ("labels", "weights", "angles", "nearest", "overlaps", "sizes", "cosines"):
+        assert_array_equal(getattr(summary, name), getattr(expected, name))
+    for name in ("typical", "doubtful"):
+        for rows, rows_expected in zip(
+            getattr(summary, name), getattr(expected, name), strict=True
+        ):
+            assert_array_equal(rows, rows_expected)
+
+
+def test_the_stability_of_other_components_is_refused():
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(X)
+    stability = component_stability(mixture, X, n_resamples=2, random_state=0)
+    with pytest.raises(ValueError, match="stability is of the components of a mixture"):
+        component_summary(mixture, X, labels=CLASSES, stability=stability)
+    with pytest.raises(ValueError, match=r"of the 2 components of the mixture, got that of 3"):
+        component_summary(VonMisesFisherMixture(2).fit(X), X, stability=stability)
 
 
 def test_paths_and_cuts():

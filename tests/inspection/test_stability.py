@@ -1,5 +1,7 @@
 """Clusters that are clear come again where rows are resampled; halves of one do not."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -112,3 +114,38 @@ def test_bad_input(mixture):
             component_stability(mixture, PLANE, n_resamples=n_resamples)
     with pytest.raises(TypeError, match=r"a mixture of skvmf, got GaussianMixture"):
         component_stability(GaussianMixture().fit(PLANE), PLANE)
+
+
+def test_known_labels_are_known_again():
+    """Two classes that the rows do not show come again, as their labels are known."""
+    known = np.full(700, -1)
+    known[:400:2] = MERGED[::2, 0] > 0
+    mixture = SparseGaussianMixture(5, **KIND).fit(PLANE, known_labels=known)
+    options = {"n_resamples": 5, "random_state": 0}
+    stability = component_stability(mixture, PLANE, known_labels=known, **options)
+    assert stability.components.min() > 0.95
+    with pytest.warns(UserWarning, match="fitted with known labels, and it is fitted again"):
+        without = component_stability(mixture, PLANE, **options)
+    assert without.components[:2].mean() < stability.components[:2].mean() - 0.05
+
+
+def test_a_class_of_which_no_row_is_drawn_is_found_as_others_are():
+    known = np.full(700, -1)
+    known[[400, 500]] = 0, 1
+    mixture = SparseGaussianMixture(5, **KIND).fit(PLANE, known_labels=known)
+    stability = component_stability(
+        mixture, PLANE, known_labels=known, n_resamples=5, random_state=0
+    )
+    assert stability.components[:2].min() > 0.97
+    with pytest.raises(ValueError, match=r"known_labels should be integers.*got shape \(699,\)"):
+        component_stability(mixture, PLANE, known_labels=known[1:], n_resamples=1)
+
+
+def test_a_mixture_remembers_that_labels_were_known():
+    mixture = SparseGaussianMixture(5, **KIND)
+    known = np.where(CLEAR, np.arange(700) // 100 - 4, -1)
+    for knowing in (mixture.fit(PLANE, known_labels=known), mixture.partial_fit(PLANE)):
+        copied = pickle.loads(pickle.dumps(knowing))
+        with pytest.warns(UserWarning, match="fitted with known labels"):
+            component_stability(copied, PLANE, n_resamples=1)
+    component_stability(mixture.fit(PLANE), PLANE, n_resamples=1)  # warnings are errors

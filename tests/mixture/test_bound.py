@@ -103,7 +103,9 @@ def test_bound_never_falls(family, posterior, prior, background, missing):
     )
     weights = np.random.default_rng(0).uniform(0.5, 1.5, size=150)
     mixture.fit(sparse.csr_array(X) if "CSR" in family else X, sample_weight=weights)
-    assert not mixture._fitted.params.reseeded.any()  # a re-seeded component may lower the bound
+    assert (
+        not mixture._fitted.params.moved_or_pruned.any()
+    )  # a re-seeded component may lower the bound
     assert_bound_never_falls(mixture)
     assert (mixture.background_weight_ > 0) == background
 

@@ -19,6 +19,7 @@ from skvmf import (
     StudentTMixture,
     VonMisesFisherMixture,
 )
+from skvmf._engine.search import beside_background, merging_start, sample, starts
 
 from ..pairwise import pairwise
 from .checks import assert_same_bits
@@ -398,7 +399,7 @@ def test_what_cannot_be_used_is_refused():
 def test_values_that_are_filled_are_finite_at_any_magnitude():
     """What a regression says far outside the data may be beyond the floats of the rows."""
     rng, limit = np.random.default_rng(0), np.finfo(np.float32).max
-    X = rng.normal(size=(6, 5)) * 10.0 ** rng.integers(-99, 99, (6, 1))
+    X = rng.normal(size=(12, 5)) * 10.0 ** rng.integers(-99, 99, (12, 1))
     X = np.clip(X, -limit, limit).astype(np.float32)
     X[np.random.default_rng(0).random(X.shape) < 0.5] = np.nan
     mixture = StudentTMixture(missing_values="marginal").fit(X)
@@ -431,3 +432,28 @@ def test_rows_without_a_weight_do_not_change_the_start(kind):
     mixture.set_params(init_params=np.zeros(62, dtype=int))
     mixture.fit(np.vstack([X, [50.0, 50.0]]), sample_weight=np.append(np.ones(61), 0.0))
     assert_allclose(mixture.lower_bounds_, bounds, rtol=1e-12)
+
+
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("kind", [SparseGaussianMixture, StudentTMixture])
+def test_the_best_of_several_starts_is_that_of_the_rows_as_they_are(kind, background, monkeypatch):
+    """Also of starts among rows that are filled."""
+    chosen = []
+    best_of = sample.best_of
+
+    def noted(starts, rescored=None):
+        best = best_of(starts, rescored)
+        if len(starts) > 1:
+            assert rescored is not None
+            bounds = [rescored(start).bound for start in starts]
+            assert rescored(best).bound == max(bounds)
+            chosen.append(bounds)
+        return best
+
+    for module in (starts, merging_start, beside_background):
+        monkeypatch.setattr(module, "best_of", noted)
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(0, 5, (4, 5)), 40, axis=0) + rng.normal(size=(160, 5))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    kind(4, background=background, missing_values="marginal", n_init=2, random_state=0).fit(X)
+    assert len(chosen) > 0

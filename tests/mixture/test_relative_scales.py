@@ -75,7 +75,7 @@ def test_bound_never_falls_and_order_holds_in_every_iteration(
         for n_iter in (0, 1, 2, 15):
             mixture.set_params(max_iter=n_iter).fit(X, sample_weight=weights)
             assert_in_order(mixture, clearance)
-        if not mixture._fitted.params.reseeded.any():  # from where it had no rows
+        if not mixture._fitted.params.moved_or_pruned.any():  # from where it had no rows
             assert_bound_never_falls(mixture)
             whole += 1
     assert whole

@@ -161,3 +161,21 @@ def test_copies_of_as_many_rows_as_components_get_one_each(covariance_type, n_co
     assert len(set(mixture.labels_)) == n_components
     expected = -np.log(n_components) - 8 * np.log(2 * np.pi * 1e-6)
     assert_allclose(mixture.score(X), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("options", [{}, {"covariance_type": "diag"}, {"background": True}])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_as_many_rows_as_components_leave_a_prior_that_nobody_gave_flat(n, options, method):
+    """Else one component would be left, and a warning of a parameter that was not given."""
+    X = 10 * np.arange(n)[:, None] + np.random.default_rng(0).normal(size=(n, 2))
+    mixture = SparseGaussianMixture(n, random_state=0, **options)
+    given = SparseGaussianMixture(n, weight_concentration_prior=1, random_state=0, **options)
+    getattr(mixture, method)(X)
+    getattr(given, method)(X)
+    assert_array_equal(mixture.weights_, given.weights_)
+    assert_array_equal(mixture.means_, given.means_)
+    if method == "fit" and not options:
+        assert_allclose(mixture.weights_, 1 / n)
+    light = SparseGaussianMixture(2, random_state=0).fit(np.repeat(X, 9, 0), sample_weight=1e-3)
+    assert np.isfinite(light.lower_bound_)

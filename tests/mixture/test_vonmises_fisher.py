@@ -212,7 +212,7 @@ def test_an_empty_component_is_reseeded_once_then_pruned():
     X = np.repeat(np.eye(3)[:2], 50, axis=0)
     options = dict(n_components=3, means_init=[[1, 0, 0], [0, 1, 0], [-1, -1, 0]], temperature=0)
     moved = VonMisesFisherMixture(max_iter=1, **options).fit(X)
-    assert moved._fitted.params.reseeded.tolist() == [False, False, True]
+    assert moved._fitted.params.moved_or_pruned.tolist() == [False, False, True]
     assert np.abs(X - moved.mean_directions_[2]).sum(axis=1).min() < 1e-12  # to a row
     mixture = VonMisesFisherMixture(max_iter=20, **options).fit(X)
     assert_finite(mixture, X)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._typing import Array
 from ..families.family import AnyFamily
-from ..families.merging import merge_greedily
+from ..families.merging import KeptApart, merge_greedily
 from ..families.params import Params
 from ..families.statistics import Statistics
 from ..rows.parallel import limited_blas
@@ -25,26 +25,34 @@ _STEPS = 3
 class MergePath:
     """Mixtures of fewer and fewer components, each from the one before.
 
-    `_of_size` returns the mixture of a number of components for the rows. The path begins with
-    `fitted`, whose bound is `_lower_bound`; fits stop when the bound changes by at most `_tol`.
+    `of_size` returns the mixture of a number of components for the rows. The path begins with
+    `fitted`, whose bound is `lower_bound`; fits stop when the bound changes by at most `tol`.
 
     `nodes` (n_components,) are the components of `fitted`, the current mixture, as nodes of the
     tree: a component of the first mixture by its number, a merged one by the number of the first
     mixture's components plus its place in `merges`. A merge is two nodes, and the log-likelihood
     that was lost.
+
+    `known` (n_rows,) are known labels of rows as `Mixture.known` has them, or None, and
+    `n_classes` how many classes there are: components of different classes are not merged.
+    `classes` (n_classes,) are the components that they have in the current mixture; -1 is one that
+    has left.
     """
 
-    _of_size: Callable[[int], Mixture]
+    of_size: Callable[[int], Mixture]
     fitted: Point
-    _lower_bound: float
-    _rows: RowSource
-    _tol: float
+    lower_bound: float
+    rows: RowSource
+    tol: float
+    known: Array | None = None
+    n_classes: int = 0
 
     def __post_init__(self) -> None:
         self._n_leaves = self.fitted.n_components
         self.nodes = np.arange(self._n_leaves)
+        self.classes = np.arange(self.n_classes)
         self.merges: list[tuple[int, int, float]] = []
-        self._stats: Any = self.fitted.expect(self._rows)
+        self._stats: Any = self.fitted.knowing(self.known).expect(self.rows)
 
     @property
     def alive(self) -> Array:
@@ -52,18 +60,21 @@ class MergePath:
         has_rows = self._stats.counts[: len(self.nodes)] > 0
         return np.flatnonzero(has_rows & (self.fitted.weights > 0))
 
+    @property
+    def n_kept_apart(self) -> int:
+        """The number of components with rows that are those of different classes."""
+        return len(np.intersect1d(self.alive, self.classes))
+
     def measures(self) -> dict[str, float]:
         """Return the number of components, the bounds and the criteria of the current mixture."""
         fitted = self.fitted
-        unit = self._rows.weight_unit
-        log_likelihood, n_samples, entropy = np.multiply(
-            evaluate(fitted, self._rows), unit
-        ).tolist()
+        unit = self.rows.weight_unit
+        log_likelihood, n_samples, entropy = np.multiply(evaluate(fitted, self.rows), unit).tolist()
         criterion = bic(fitted, log_likelihood, n_samples)
         return {
             "n_components": len(self.nodes),
             "n_parameters": fitted.n_parameters,
-            "lower_bound": self._lower_bound,
+            "lower_bound": self.lower_bound,
             "log_likelihood": log_likelihood,
             "bic": criterion,
             "icl": criterion + 2 * entropy,
@@ -74,21 +85,23 @@ class MergePath:
 
         Components without weight or rows are merged first, so that no mixture of the path has any.
         If the fit prunes more, the path continues to a mixture without them. If it has pruned all,
-        the path ends there.
+        the path ends there. It does not go below the number of classes that are kept apart.
         """
         with limited_blas():
+            n_components = max(n_components, self.n_kept_apart)
             while len(self.nodes) > n_components or len(self.alive) < len(self.nodes):
                 if len(self.alive) == 0:
                     return
                 n_components = min(n_components, len(self.alive))
                 start = self._start(self._groups(n_components))
-                result = run_em(start, self._rows, max_iter=_STEPS, tol=self._tol)
+                result = run_em(start, self.rows, max_iter=_STEPS, tol=self.tol)
                 self._sort_nodes(result.point)
-                self._lower_bound = result.bounds[-1]
+                self.lower_bound = result.bounds[-1]
                 self.fitted, self._stats = result.point.sorted(result.stats)
 
     def end(self) -> None:
         """Merge what is left without another fit, so that the tree has one root."""
+        self.classes = self.classes[:0]
         self._groups(1)
 
     # Which components are merged.
@@ -110,10 +123,16 @@ class MergePath:
         n_left = n_groups - (len(np.unique(group)) - len(alive))
         if n_left < len(alive):  # those with rows: the pairs that lose least beyond chance
             cost = fitted.family.merge_cost(self._stats, fitted.components, alive)
+            if len(self.classes):
+                class_of = np.full(K, -1)
+                class_of[self.classes[self.classes >= 0]] = np.flatnonzero(self.classes >= 0)
+                cost = KeptApart(cost, class_of[alive])
             for i, j, loss in merge_greedily(cost, n_left)[1]:
                 self._merge(group, alive[i], alive[j], max(loss, 0.0))
         first, group = np.unique(group, return_inverse=True)
         self.nodes = self.nodes[first]
+        stay = np.isin(self.classes, alive)
+        self.classes = np.where(stay, group[self.classes], -1)
         return group
 
     def _merge(self, group: Array, i: int, j: int, loss: float) -> None:
@@ -129,7 +148,7 @@ class MergePath:
         """Return where the fit begins: by the groups' sums of statistics."""
         K = len(self.nodes)
         fitted = self.fitted
-        mixture = self._of_size(K)
+        mixture = replace(self.of_size(K), known=self._known_now())
         stats = self._stats.first_components(len(group))
         by_group = np.lexsort((-stats.counts, group))
         largest = by_group[np.searchsorted(group[by_group], np.arange(K))]
@@ -147,6 +166,17 @@ class MergePath:
         params = mixture.constraint.apply(family, params)
         weights = mixture.weight_prior.clip(params.weights)
         return point.at(replace(params, weights=weights))
+
+    def _known_now(self) -> Array | None:
+        """Return the known labels of rows by the components of the current mixture."""
+        if self.known is None:
+            return None
+        K = len(self.nodes)
+        # Of classes, of numbers that are none, of the background, and of what is not known.
+        components = np.full(self._n_leaves + 2, -1, dtype=np.int32)
+        components[: len(self.classes)] = self.classes
+        components[self._n_leaves] = K
+        return components[self.known]
 
     def _sort_nodes(self, point: Point) -> None:
         order = point.mixture.constraint.order(point.components)

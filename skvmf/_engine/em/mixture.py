@@ -56,6 +56,12 @@ class Mixture:
         """Return a mixture with softmax responsibilities and no prior; its weights stay."""
         return cls(family, fixed_weights=True, background=background)
 
+    def has_known_classes(self, n_components: int) -> bool:
+        """Return whether rows of components are known, not of the background alone."""
+        if self.known is None:
+            return False
+        return bool(((self.known >= 0) & (self.known < n_components)).any())
+
     def in_units(self) -> "Mixture":
         """Return the mixture for rows whose features are divided by the family's units."""
         units = self.family.units
@@ -63,6 +69,16 @@ class Mixture:
             return self
         background = self.background.in_units(units)
         return replace(self, family=self.family.in_units(), background=background)
+
+    def renumbered(self, numbers: Array) -> "Mixture":
+        """Return the mixture for some of its components, by their numbers, in that order."""
+        prior = self.weight_prior
+        alpha = np.asarray(prior.alpha)
+        if alpha.ndim > 0:  # that of a background is the last
+            of_background = alpha[len(alpha) - len(self.background) :]
+            alpha = np.append(alpha[numbers], of_background)
+        prior = replace(prior, alpha=alpha[()])
+        return replace(self, family=self.family.renumbered(numbers), weight_prior=prior)
 
     def new_weights(self, counts: Array, weights: Array) -> Array:
         """Return weights at the mode of their posterior, or the old ones if they are fixed.
@@ -165,6 +181,10 @@ class Point:
     def at(self, params: Params) -> Self:
         """Return the mixture at other parameters."""
         return replace(self, params=params)
+
+    def knowing(self, known: Array | None) -> Self:
+        """Return the same parameters with known labels of rows."""
+        return replace(self, mixture=replace(self.mixture, known=known))
 
     def with_posterior(self, posterior: FenchelYoungPosterior) -> Self:
         """Return the same parameters with responsibilities of another kind."""
@@ -274,7 +294,7 @@ class Point:
         """
         K = self.n_components
         may_be_empty = counts[:K] <= _MAX_EMPTY_FRACTION * counts.sum()
-        n_empty = np.count_nonzero(may_be_empty & ~self.params.reseeded[:K])
+        n_empty = np.count_nonzero(may_be_empty & ~self.params.moved_or_pruned[:K])
         n_kept = min(n_empty, max(1, _MAX_KEPT_NUMBERS // self.family.dim))
         if n_kept <= 1:
             return np.array([np.argmin(values)])
@@ -290,7 +310,7 @@ class Point:
         """Return whether a small change of the bound to another point is the end of a fit."""
         before = self.params
         same_weights = np.array_equal(before.weights > 0, after.params.weights > 0)
-        return same_weights and np.array_equal(before.reseeded, after.params.reseeded)
+        return same_weights and np.array_equal(before.moved_or_pruned, after.params.moved_or_pruned)
 
     def maximize(self, stats: Statistics, rows: RowSource) -> Self:
         """Return a better point.
@@ -310,10 +330,10 @@ class Point:
             own = replace(stats, counts=counts[:K].copy())
             components, singular = mixture.update(mixture.family, own, params.components)
         counts[:K][singular] = 0
-        reseeded = params.reseeded.copy()
-        reseeded[:K] |= singular
-        to_move = np.flatnonzero(empty[:K] & ~reseeded[:K]).tolist()
-        components = self._moved_to_rows(components, counts, reseeded, to_move, stats, rows)
+        moved_or_pruned = params.moved_or_pruned.copy()
+        moved_or_pruned[:K] |= singular
+        to_move = np.flatnonzero(empty[:K] & ~moved_or_pruned[:K]).tolist()
+        components = self._moved_to_rows(components, counts, moved_or_pruned, to_move, stats, rows)
         weights = mixture.new_weights(counts, params.weights)
         floor = mixture.weight_prior.floor * _FLOOR_TOLERANCE
         on_floor = (weights <= floor) & (weights.max() > floor)
@@ -323,13 +343,13 @@ class Point:
         if leaves.any():
             counts[leaves] = 0
             weights = mixture.new_weights(counts, params.weights)
-        return self.at(Params(weights, components, reseeded | leaves, on_floor))
+        return self.at(Params(weights, components, moved_or_pruned | leaves, on_floor))
 
     def _moved_to_rows(
         self,
         components: Any,
         counts: Array,
-        reseeded: Array,
+        moved_or_pruned: Array,
         to_move: list[int],
         stats: Statistics,
         rows: RowSource,
@@ -346,22 +366,66 @@ class Point:
                 continue
             components = moved
             counts[k] = stats.total / len(counts)
-            reseeded[k] = True
+            moved_or_pruned[k] = True
         return components
 
-    # From one fit to the next.
+    # Where a fit begins, and how one continues another.
 
-    def continued_as(self, mixture: Mixture) -> "Point":
-        """Return where a fit of a mixture begins that continues the fit which ended here."""
+    def begun(
+        self, weights: Array | None = None, shapes: Array | None = None, by_class: bool = False
+    ) -> "Point":
+        """Return first parameters as a fit begins with them: they fulfil the constraint.
+
+        Starts, streams and warm starts with more components all begin here. `weights` (K,) and
+        `shapes` are those that were given, by number. `by_class` is whether components have the
+        numbers of known classes, which they then keep.
+        """
+        mixture = self.mixture
+        classes = None
+        if by_class and mixture.known is not None:
+            classes = np.unique(mixture.known)
+            classes = classes[(classes >= 0) & (classes < self.n_components)]
+        params = self.params if weights is None else self.params.pruned()
+        return self.at(mixture.constraint.apply(mixture.family, params, weights, shapes, classes))
+
+    def refuse_known(self, rows: RowSource) -> None:
+        """Refuse known labels of rows that contradict the constraint."""
+        if self.mixture.known is not None:
+            self.mixture.constraint.refuse_known(self.mixture.known, rows, self.params)
+
+    def continued_as(
+        self, mixture: Mixture, rows: RowSource, centres: Array | None = None
+    ) -> "Point":
+        """Return where a fit of a mixture begins that continues the fit which ended here.
+
+        More components are added at `centres` (m, d). They have an average weight, and the average
+        shape of those that have not been pruned. What the mixture has by number follows its
+        components into their order.
+        """
         family = self.family.continued_by(mixture.family)
         background = mixture.background.with_units(family.units)
-        mixture = replace(mixture, background=background)
-        components = family.adapted(self.params.components)
-        weights = mixture.background.weights_after(self.params)
-        params = Params.first(weights, components).pruned()
-        if self.mixture.constraint != mixture.constraint:  # else they fulfil it
-            params = mixture.constraint.apply(family, params)
-        return Point(replace(mixture, family=family), params)
+        weights = background.weights_after(self.params)
+        components = self.components
+        if centres is not None:
+            in_use = np.flatnonzero(self.weights)
+            n_after = len(in_use) + len(centres)
+            of_background = weights[self.n_components :]
+            of_old = weights[: self.n_components] * (len(in_use) / n_after)
+            of_added = np.full(len(centres), (1 - of_background.sum()) / n_after)
+            weights = np.concatenate([of_old, of_added, of_background])
+            if len(in_use) == 0:  # the background has every row
+                in_use = np.arange(self.n_components)
+            components = family.with_added(components, centres, in_use)
+        components = family.adapted(components)
+        mixture = replace(mixture, family=family, background=background)
+        first = Point(mixture, Params.first(weights, components).pruned())
+        first.refuse_known(rows)
+        if centres is None and self.mixture.constraint == mixture.constraint:  # they fulfil it
+            return first
+        order = mixture.constraint.order(components)
+        if order is not None:
+            first = replace(first, mixture=mixture.renumbered(order))
+        return first.begun()
 
     def sorted(self, stats: Statistics | None = None) -> tuple["Point", Statistics | None]:
         """Return a fit and its statistics, with components in the order to publish."""

@@ -31,6 +31,7 @@ def step(
         return unchanged.sorted(running)
     components = family.adapted(fitted.components)
     point = Point(replace(mixture, family=family), replace(fitted.params, components=components))
+    point.refuse_known(rows)
     stats = replace(point.expect(rows), unit=rows.weight_unit)
     if running is not None:
         centred_at = family.centred_at(components)

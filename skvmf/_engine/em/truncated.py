@@ -53,7 +53,6 @@ PIECE_ROWS = 4096
 MAX_KEPT_PIECES = 64
 
 Piece = tuple[int, Array]  # a cell, and numbers of rows
-Note = Callable[[str], object]  # str tells nobody
 
 
 def truncated_steps_suit(mixture: Mixture, rows: RowSource, n_components: int) -> bool:
@@ -70,7 +69,12 @@ class TruncatedSteps:
     """What the truncated steps of a run have in common: the rows and their last labels."""
 
     def __init__(
-        self, rows: RowSource, n_components: int, tol: float, labels: Any = None, note: Note = str
+        self,
+        rows: RowSource,
+        n_components: int,
+        tol: float,
+        labels: Any = None,
+        note: Callable[[str], None] | None = None,
     ) -> None:
         self.rows = rows
         self.tol = tol
@@ -151,10 +155,11 @@ class TruncatedPoint(Point):
                 break
             best = after
             gains.append(gain)
-        steps.note(
-            f"{n_steps} truncated steps: gain {sum(gains):.2g}; of {len(steps.audited[0])} "
-            f"rows they lose {lost:.2g} and {changed:.2%} of the labels"
-        )
+        if steps.note is not None:
+            steps.note(
+                f"{n_steps} truncated steps: gain {sum(gains):.2g}; of {len(steps.audited[0])} "
+                f"rows they lose {lost:.2g} and {changed:.2%} of the labels"
+            )
         return self.at(best.params)
 
 

@@ -32,9 +32,9 @@ class ModifiedDirichlet:
         """Return the unnormalised log-density of the weights."""
         if np.all(self.alpha == 1):
             return 0.0
-        alive = (weights > 0) | (self.floor > 0)
-        held = np.where(alive, np.maximum(weights, self.floor), 1.0)
-        return float(np.sum((self.alpha - 1) * np.log(held)))
+        is_counted = (weights > 0) | (self.floor > 0)
+        counted = np.where(is_counted, np.maximum(weights, self.floor), 1.0)
+        return float(np.sum((self.alpha - 1) * np.log(counted)))
 
     def clip(self, weights: Array) -> Array:
         """Return the weights raised to the floor, except pruned ones; as they are if none is below.
@@ -50,10 +50,10 @@ class ModifiedDirichlet:
         """Return weights that maximize counts @ log(weights) + log-density: 0 for a count of 0."""
         if self.flat:
             return counts / counts.sum()
-        alive = counts > 0
-        alpha = np.broadcast_to(self.alpha, counts.shape)[alive]
+        has_rows = counts > 0
+        alpha = np.broadcast_to(self.alpha, counts.shape)[has_rows]
         weights = np.zeros(len(counts))
-        weights[alive] = modes(alpha - 1 + counts[alive], self.floor)
+        weights[has_rows] = modes(alpha - 1 + counts[has_rows], self.floor)
         return weights
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeAlias
 
+import numpy as np
 from numpy.random import Generator
 
 from ..._typing import Array
@@ -175,6 +176,23 @@ class Family(ABC, Generic[C]):
         """Return components with covariances, scale matrices or concentrations that are given."""
         raise NotImplementedError
 
+    def with_added(self, components: C, centres: Array, in_use: Array) -> C:
+        """Return components followed by others at centres (m, d), for a fit with more of them.
+
+        Each has the average shape of the components whose numbers are `in_use`, and what no shape
+        tells as first components have it. Here it is that of re-seeded copies of them.
+        """
+        n_old = len(components)
+        copies = np.resize(in_use, len(centres))
+        components = self.select(components, np.append(np.arange(n_old), copies))
+        for k, centre in enumerate(centres, n_old):
+            components = self.reseed(components, k, centre)
+        return components
+
+    def renumbered(self, numbers: Array) -> "AnyFamily":
+        """Return the family for some of the components, by their numbers, in that order."""
+        return self
+
     def merge_cost(self, stats: Statistics, components: C, numbers: Array) -> "MergeCost":
         """Return what merging components, by `numbers` (M,), costs: for starts and for paths."""
         raise ValueError(
@@ -301,9 +319,17 @@ class Constraint:
     """No constraint. Subclasses set theirs up at a start and sort components; updates keep it."""
 
     def apply(
-        self, family: Any, params: Params, weights: Array | None = None, shapes: Array | None = None
+        self,
+        family: Any,
+        params: Params,
+        weights: Array | None = None,
+        shapes: Array | None = None,
+        classes: Array | None = None,
     ) -> Params:
-        """Return first parameters that fulfil the constraint, with weights and shapes if given."""
+        """Return first parameters that fulfil the constraint, with weights and shapes if given.
+
+        The components of known `classes` keep their numbers.
+        """
         if shapes is None:
             return params
         return replace(params, components=family.with_shapes(params.components, shapes))
@@ -311,6 +337,9 @@ class Constraint:
     def order(self, components: Any) -> Array | None:
         """Return the order (K,) in which components are kept; None leaves them as they are."""
         return None
+
+    def refuse_known(self, known: Array, rows: RowSource, params: Params) -> None:
+        """Refuse known labels of rows that contradict the constraint."""
 
     def sort(
         self, family: Any, params: Params, stats: Statistics | None = None

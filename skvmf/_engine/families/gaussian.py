@@ -70,6 +70,15 @@ class Gaussian(Elliptical[GaussianComponents]):
     def with_shapes(self, components: GaussianComponents, shapes: Array) -> GaussianComponents:
         return self.components(components.means, shapes)
 
+    def with_added(
+        self, components: GaussianComponents, centres: Array, in_use: Array
+    ) -> GaussianComponents:
+        covariances = components.covariances
+        if not self.type.shared:
+            average = covariances[in_use].mean(axis=0, keepdims=True)
+            covariances = np.concatenate([covariances, np.repeat(average, len(centres), axis=0)])
+        return self.components(np.vstack([components.means, centres]), covariances)
+
     def scores(self, block: DenseBlock, components: GaussianComponents) -> Scores:
         if block.missing is None:
             products = self.type.scores(block.X, components)

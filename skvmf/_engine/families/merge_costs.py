@@ -126,8 +126,8 @@ class SphericalMergeCost(_SumMergeCost):
         scatter = np.maximum(self.row_squares - self._squares / self.counts, 0)
         pseudo = self.n_pseudo * self.dim * self.pooled
         variances = (scatter + pseudo) / ((self.counts + self.n_pseudo) * self.dim)
-        constants = self.counts * self.dim * np.log(2 * np.pi * variances)
-        return -0.5 * (constants + scatter / variances)
+        log_dets = self.counts * self.dim * np.log(2 * np.pi * variances)
+        return -0.5 * (log_dets + scatter / variances)
 
     def _costs(self, n: Array, row_squares: Array, squares: Array) -> Array:
         """Return minus the log-likelihoods, up to what all clusters have in common."""

@@ -48,6 +48,34 @@ class OtherRows:
         return excess
 
 
+class KeptApart(MergeCost):
+    """Clusters of which those of different classes are never merged."""
+
+    def __init__(self, cost: MergeCost, classes: Array) -> None:
+        self._cost = cost
+        self._classes = classes.copy()  # (M,); -1 is a cluster of no class
+        self.dim = cost.dim
+
+    @property
+    def counts(self) -> Array:  # type: ignore[override]
+        return self._cost.counts
+
+    def points(self) -> Array:
+        return self._cost.points()
+
+    def losses(self, i: int, clusters: Array | slice = slice(None)) -> Array:
+        losses = self._cost.losses(i, clusters)
+        of_class = self._classes[i]
+        if of_class < 0:
+            return losses
+        others = self._classes[clusters]
+        return np.where((others >= 0) & (others != of_class), np.inf, losses)
+
+    def merge(self, i: int, j: int) -> None:
+        self._cost.merge(i, j)
+        self._classes[i] = max(self._classes[i], self._classes[j])
+
+
 class _CheapestMerges:
     """The clusters that are left, and the merge of each that loses least beyond chance.
 

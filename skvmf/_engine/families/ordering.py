@@ -14,13 +14,16 @@ here).
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.isotonic import isotonic_regression
 
 from ..._typing import Array
+from ..rows.blocks import DenseBlock
+from ..rows.sources import RowSource
 from .covariance import CovarianceType, per_component
 from .family import Constraint, Update
 from .gaussian import Gaussian
@@ -28,6 +31,9 @@ from .gaussian_products import GaussianComponents
 from .params import Params
 from .statistics import Statistics, select_statistics
 
+# How many standard errors the values of two classes may be in the wrong order by: that of equal
+# ones are in one of 700 pairs.
+MAX_ERRORS = 3.0
 _MAX_HALVINGS = 60  # of a step, to the last digit
 _MAX_STEPS = 2000  # halvings from the largest to the smallest float, and as many to digits
 _MAX_RATIO = 1e100  # of standard deviations, whose square is a float
@@ -400,13 +406,17 @@ class Ordering(Constraint):
     def argsort(self, means: Array, covariances: Array | None) -> Array:
         """Return what sorts means (K, d), or the covariances that go with them if they do."""
         self.check(means.shape[1])
-        values = means[:, self.feature]
-        if self.order_of == "scales":
-            if covariances is None:  # all alike
-                return np.arange(len(means))
-            # The root of a square is the number itself: equal ones stay where they are.
-            values = np.sqrt(self.covariance_type.along(covariances, len(means), self.feature))
-        return np.argsort(values, kind="stable")
+        if self.order_of == "scales" and covariances is None:  # all alike
+            return np.arange(len(means))
+        return np.argsort(self._values(means, covariances), kind="stable")
+
+    def _values(self, means: Array, covariances: Any) -> Array:
+        """Return what is in order: means or standard deviations along the feature, (K,)."""
+        if self.order_of != "scales":
+            values: Array = means[:, self.feature]
+            return values
+        # The root of a square is the number itself: equal ones stay where they are.
+        return ScaleOrder(self.feature).scales(self.covariance_type, covariances, len(means))
 
     def apart(self, means: Array, non_empty: Array) -> Array:
         """Return sorted means with the clearance."""
@@ -426,12 +436,27 @@ class Ordering(Constraint):
         params: Params,
         weights: Array | None = None,
         shapes: Array | None = None,
+        classes: Array | None = None,
     ) -> Params:
-        """Return first parameters in order and apart; what is given is in that order."""
+        """Return first parameters in order and apart; what is given is in that order.
+
+        The components of known classes keep their numbers. Others are put in order between them:
+        the one with the least value gets the least number that is left, and is moved between the
+        neighbours that it then has.
+        """
         kind = self.covariance_type
-        order = self.order(params.components)
-        means = params.components.means[order]
-        covariances = kind.select(params.components.covariances, order)
+        components = params.components
+        order = self.order(components)
+        if classes is not None:
+            order = self._order_beside(components, classes)
+        means = components.means[order]
+        covariances = kind.select(components.covariances, order)
+        if classes is not None and self.order_of == "scales":
+            scales = ScaleOrder(self.feature)
+            values = _between(scales.scales(kind, covariances, len(means)), classes)
+            covariances = scales.resized(kind, covariances, values)
+        elif classes is not None:
+            means[:, self.feature] = _between(means[:, self.feature], classes)
         if shapes is not None:
             covariances = shapes
         if weights is None:
@@ -442,6 +467,51 @@ class Ordering(Constraint):
             scales = ScaleOrder(self.feature, self.clearance)
             covariances = scales.apart(kind, covariances, non_empty)
         return replace(params, components=family.components(means, covariances))
+
+    def _order_beside(self, components: GaussianComponents, classes: Array) -> Array:
+        """Return the order (K,) of components of which those of `classes` stay where they are."""
+        K = len(components)
+        order = np.arange(K)
+        free = np.setdiff1d(order, classes)
+        values = self._values(components.means, components.covariances)
+        order[free] = free[np.argsort(values[free], kind="stable")]
+        return order
+
+    def refuse_known(self, known: Array, rows: RowSource, params: Params) -> None:
+        """Refuse known labels if the order of two classes is the other one, beyond chance.
+
+        The values of a class are the mean, or the standard deviation, of its known rows along the
+        feature. By chance they are `MAX_ERRORS` standard errors apart.
+        """
+        components = params.components
+        K = len(components)
+        centres = components.means[:, self.feature]
+        sums = rows.map_reduce(partial(_sums_by_class, known, centres, self.feature))
+        sums[:, params.component_weights == 0] = 0  # their rows count as unknown
+        counts, first, second = sums
+        divisors = np.where(counts > 0, counts, 1.0)
+        values = centres + first / divisors
+        scales = ScaleOrder(self.feature).scales(self.covariance_type, components.covariances, K)
+        squared_errors = scales**2 / divisors
+        if self.order_of == "scales":
+            # The logarithm of a standard deviation of n rows has a variance of about 1/2(n - 1).
+            variances = second / divisors - (first / divisors) ** 2
+            counts = np.where(variances > 0, np.maximum(counts - 1, 0), 0.0)
+            values = 0.5 * np.log(np.where(counts > 0, variances, 1.0))
+            squared_errors = 0.5 / np.where(counts > 0, counts, 1.0)
+        classes = np.flatnonzero(counts > 0)
+        for i, k in enumerate(classes):
+            earlier = classes[:i]
+            errors = np.sqrt(squared_errors[earlier] + squared_errors[k])
+            contradicting = values[earlier] - values[k] > MAX_ERRORS * errors
+            if contradicting.any():
+                what = "standard deviation" if self.order_of == "scales" else "mean"
+                raise ValueError(
+                    "known_labels contradict the order of the components: along feature "
+                    f"{self.feature}, the {what} of the rows of class {k} is below that of class "
+                    f"{earlier[contradicting][0]}. Number the classes in the order of these "
+                    f"{what}s."
+                )
 
     def sort(
         self, family: Gaussian, params: Params, stats: Statistics | None = None
@@ -455,3 +525,31 @@ class Ordering(Constraint):
         if stats is not None:
             stats = select_statistics(family, stats, order)
         return params, stats
+
+
+def _between(values: Array, classes: Array) -> Array:
+    """Return values (K,) of which all but those of classes are moved between these."""
+    if len(classes) == 0:
+        return values
+    moved = values.copy()
+    in_order = project(values[classes], np.ones(len(classes)), 0.0)
+    next_class = np.searchsorted(classes, np.arange(len(values)))
+    least = np.append(-np.inf, in_order)[next_class]
+    largest = np.append(in_order, np.inf)[next_class]
+    free = np.setdiff1d(np.arange(len(values)), classes)
+    moved[free] = np.clip(values, least, largest)[free]
+    moved[classes] = in_order
+    return moved
+
+
+def _sums_by_class(known: Array, centres: Array, feature: int, block: DenseBlock) -> Array:
+    """Return counts and sums about centres (K,) of the rows of known classes, (3, K)."""
+    K = len(centres)
+    labels = known[block.start : block.start + len(block.weights)]
+    values = block.X[:, feature].astype(np.float64)
+    rows = (labels >= 0) & (labels < K) & ~np.isnan(values)
+    labels = labels[rows]
+    gaps = values[rows] - centres[labels]
+    weights = block.weights[rows]
+    powers = [weights, weights * gaps, weights * gaps**2]
+    return np.array([np.bincount(labels, weights=each, minlength=K) for each in powers])

@@ -21,7 +21,7 @@ class Params:
 
     weights: Array  # (K,) or (K + 1,): that of a background is the last
     components: Any  # of the family; their number is ``len(components)``
-    reseeded: Array  # as long as the weights: moved to a row or pruned, which happens once
+    moved_or_pruned: Array  # as long as the weights: moved to a row or pruned, which happens once
     on_floor: Array  # as long as the weights: of the least weight that the prior allows
 
     @classmethod
@@ -37,8 +37,16 @@ class Params:
         return cls(values["weights"], components, values["reseeded"], values["on_floor"])
 
     def to_dict(self) -> Attributes:
-        """Return the arrays by name, those of the components in a dict of their own."""
-        return as_dict(self) | {"components": as_dict(self.components)}
+        """Return the arrays by name, those of the components in a dict of their own.
+
+        The names are those of files: they stay.
+        """
+        return {
+            "weights": self.weights,
+            "components": as_dict(self.components),
+            "reseeded": self.moved_or_pruned,
+            "on_floor": self.on_floor,
+        }
 
     @property
     def n_components(self) -> int:
@@ -63,13 +71,15 @@ class Params:
 
     def pruned(self) -> "Params":
         """Take components without weight as pruned: they are not re-seeded."""
-        return replace(self, reseeded=self.reseeded | (self.weights == 0))
+        return replace(self, moved_or_pruned=self.moved_or_pruned | (self.weights == 0))
 
     def reordered(self, order: Array, components: Components) -> "Params":
         """Return the same with components in another order; they are given in that order."""
         # The background's weight stays the last.
         index = np.append(order, np.arange(self.n_components, len(self.weights)))
-        return Params(self.weights[index], components, self.reseeded[index], self.on_floor[index])
+        return Params(
+            self.weights[index], components, self.moved_or_pruned[index], self.on_floor[index]
+        )
 
 
 def as_dict(part: Any) -> Attributes:

@@ -8,7 +8,7 @@ McLachlan, "Robust mixture modelling using the t distribution", Statistics and C
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -125,6 +125,21 @@ class StudentT(Elliptical[StudentTComponents]):
         shapes = self.gaussian.select(components, numbers)
         return self._with_dof(shapes, components.degrees_of_freedom[numbers])
 
+    def with_added(
+        self, components: StudentTComponents, centres: Array, in_use: Array
+    ) -> StudentTComponents:
+        """Add components with the degrees of freedom of first ones, or those that all share."""
+        shapes = self.gaussian.with_added(components, centres, in_use)
+        dof = components.degrees_of_freedom
+        of_added = _common(dof[in_use]) if self.tied else INITIAL_DOF
+        return self._with_dof(shapes, np.append(dof, np.full(len(centres), of_added)))
+
+    def renumbered(self, numbers: Array) -> "StudentT":
+        if np.ndim(self.degrees_of_freedom) == 0:
+            return self
+        dof = np.asarray(self.degrees_of_freedom)
+        return replace(self, degrees_of_freedom=dof[numbers])
+
     def with_shapes(self, components: StudentTComponents, shapes: Array) -> StudentTComponents:
         return self.components(components.means, shapes, components.degrees_of_freedom)
 
@@ -238,9 +253,7 @@ class StudentT(Elliptical[StudentTComponents]):
         if not self.estimated:
             return self._with_dof(components, self.degrees_of_freedom)
         dof = np.clip(components.degrees_of_freedom, *ESTIMATED_RANGE)
-        if self.tied and np.ptp(dof) > 0:  # else a warm start would round them
-            dof = np.exp(np.log(dof).mean())
-        return self._with_dof(components, dof)
+        return self._with_dof(components, _common(dof) if self.tied else dof)
 
     def _with_dof(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
         gaussian = {each.name: getattr(shape, each.name) for each in fields(GaussianComponents)}
@@ -352,6 +365,11 @@ def log_normalizers(dof: Array, dim: int) -> Array:
     coefficients = [-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432]
     series = np.polynomial.polynomial.polyval(large**-2.0, coefficients) / large
     return total + np.where(halves < _SERIES_FROM, direct, series)
+
+
+def _common(dof: Array) -> Any:
+    """Return the geometric mean of degrees of freedom; equal ones are not rounded."""
+    return dof[0] if np.ptp(dof) == 0 else np.exp(np.log(dof).mean())
 
 
 def _of_weighted_rows(stats: Statistics) -> Statistics:

@@ -1,7 +1,7 @@
 """The von Mises-Fisher family: components on the unit sphere, their products and gradients."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -377,6 +377,33 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             peaks=components.peaks[numbers],
             concentrated=concentrated,
             centred_at=centred_at,
+        )
+
+    def with_added(
+        self, components: DirectionalComponents, centres: Array, in_use: Array
+    ) -> DirectionalComponents:
+        directions = (centres / np.linalg.norm(centres, axis=1, keepdims=True)).T
+        concentrations = components.concentrations[in_use]
+        kappa: Array | None = None  # that of the mean resultant length
+        if self.fixed_concentrations or np.ptp(concentrations) == 0:
+            kappa = np.mean(concentrations, keepdims=True)
+        lengths = np.mean(components.lengths[in_use], keepdims=True)
+        complements = np.mean(components.complements[in_use], keepdims=True)
+        added = self.components(directions, lengths, complements, kappa)
+        joined = {
+            each.name: np.append(getattr(components, each.name), getattr(added, each.name))
+            for each in fields(components)
+            if each.name not in ("directions", "in_float64", "centred_at")
+        }
+        all_directions = np.hstack([components.directions, directions])
+        centred_at = None
+        if joined["concentrated"].any():
+            centred_at = np.where(joined["concentrated"][:, None], all_directions.T, np.nan)
+        return DirectionalComponents(
+            directions=all_directions,
+            in_float64=components.in_float64 or added.in_float64,
+            centred_at=centred_at,
+            **joined,
         )
 
     def with_shapes(

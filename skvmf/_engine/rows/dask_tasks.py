@@ -35,7 +35,7 @@ class TaskBlocks:
     is_sparse: bool
     unit: bool
     size: int
-    columns: bool
+    keeps_columns: bool  # whether CSR rows are kept by columns, too
     numbers: Sequence[int] = ()
     starts: Sequence[int] = ()
     lengths: Sequence[int] = ()
@@ -147,7 +147,7 @@ def measure(blocks: TaskBlocks, sources: list[Any], weights: list[Array]) -> Tas
 
     def measured(i: int) -> list[Measures]:
         rows = blocks.rows(i, ready, 1.0, buffers)
-        if blocks.columns and isinstance(rows, SparseRows):
+        if blocks.keeps_columns and isinstance(rows, SparseRows):
             rows.keep_columns()
         return [rows.measured()]
 

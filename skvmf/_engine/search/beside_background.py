@@ -17,7 +17,7 @@ from ..families.responsibilities import as_dense
 from ..rows.blocks import Block
 from .overseeding import SEEDS_PER_COMPONENT, Overseeding
 from .regions import overseeded
-from .sample import FoundStart, FreePoint, Sample
+from .sample import FoundStart, FreePoint, Rescoring, Sample, best_of
 from .split_and_merge import SplitAndMerge
 
 # Steps of EM with the background, of components that started without it: they are then compared.
@@ -35,6 +35,7 @@ class BesideBackground:
 
     search: Overseeding  # for simple components, with the background
     family: ShrunkGaussian
+    rescored: Rescoring | None = None  # what the best of both is chosen after
 
     def run(self, rng: np.random.Generator, watch: OnIteration, afresh: Afresh) -> FoundStart:
         """Return components with covariances; the simple ones, if there are too few rows.
@@ -66,7 +67,7 @@ class BesideBackground:
             return simple
         candidates = [split_and_merge.with_covariances(simple_alone), from_scratch]
         starts = [self._beside(candidate, background_weight) for candidate in candidates]
-        return max(starts, key=lambda start: start.bound)
+        return best_of(starts, self.rescored)
 
     def _beside(self, point: FreePoint, background_weight: float) -> FoundStart:
         """Return components after some steps beside the background, and their bound."""

@@ -1,4 +1,4 @@
-"""Rows as starts see them: features in units of their spread, missing values filled."""
+"""Rows as starts see them: in units of their spread, filled, without those known as outliers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -59,7 +59,8 @@ def imputed(rows: RowSource) -> RowSource:
 def filled_by(point: Any, rows: RowSource) -> RowSource:
     """Return rows without missing values: filled by their conditional means under components."""
     low, high = rows.extent(slice(None))
-    limit = float(np.maximum(np.abs(low), np.abs(high)).max())
+    some_row_has = low <= high
+    limit = float(np.abs([low, high])[:, some_row_has].max(initial=0.0))
     return ChangedRows(rows, partial(_fill, partial(conditional_means, point, limit)))
 
 
@@ -118,6 +119,73 @@ def divided(rows: RowSource, units: Array | None) -> RowSource:
     if units is None:
         return rows
     return ChangedRows(rows, partial(_divide, units), incomplete=rows.incomplete)
+
+
+def without_outliers(rows: RowSource, known: Array | None, n_components: int) -> RowSource:
+    """Return rows of which those that are known to be of the background weigh nothing.
+
+    Where no other row weighs anything, they are all returned as they are.
+    """
+    if known is None:
+        return rows
+    are_outliers = known >= n_components
+    if not are_outliers.any():
+        return rows
+    others = LighterRows(rows, are_outliers)
+    return others if others.total_weight > 0 else rows
+
+
+class LighterRows(RowSource):
+    """Rows of a source of which some (n_rows,) weigh nothing."""
+
+    def __init__(self, rows: RowSource, without_weight: Array) -> None:
+        self._rows = rows
+        self._without_weight = without_weight
+        self.n_rows = rows.n_rows
+        self.n_features = rows.n_features
+        self.dtype = rows.dtype
+        self.weight_unit = rows.weight_unit
+        self.largest = rows.largest
+        self.incomplete = rows.incomplete
+        self.is_sparse = rows.is_sparse
+
+    def map_reduce(self, function: Callable[[Any], Part]) -> Part:
+        return self._rows.map_reduce(partial(_of_lighter, self._without_weight, function))
+
+    def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
+        return self._rows.map_reduce_weights(
+            partial(_of_lighter_weights, self._without_weight, function)
+        )
+
+    def for_each(self, function: Callable[[Any, slice], None]) -> None:
+        self._rows.for_each(
+            lambda block, span: function(_lighter(self._without_weight, block), span)
+        )
+
+    def sampling_weights(self) -> Array:
+        return np.where(self._without_weight, 0.0, self._rows.sampling_weights())
+
+    def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
+        return self._rows.subset(indices, weights, width, single)
+
+    def take(self, indices: Array) -> Array:
+        return self._rows.take(indices)
+
+
+def _lighter(without_weight: Array, block: Any) -> Any:
+    some = without_weight[block.start : block.start + len(block.weights)]
+    return replace(block, weights=np.where(some, 0.0, block.weights))
+
+
+def _of_lighter(without_weight: Array, function: Callable[[Any], Part], block: Any) -> Part:
+    return function(_lighter(without_weight, block))
+
+
+def _of_lighter_weights(
+    without_weight: Array, function: Callable[[int, Array], Part], start: int, weights: Array
+) -> Part:
+    some = without_weight[start : start + len(weights)]
+    return function(start, np.where(some, 0.0, weights))
 
 
 def _divide(units: Array, block: DenseBlock) -> DenseBlock:

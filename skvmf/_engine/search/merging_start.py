@@ -15,7 +15,7 @@ from .beside_background import BesideBackground
 from .outliers import inliers
 from .overseeding import SEEDS_PER_COMPONENT, Overseeding
 from .regions import overseeded
-from .sample import FoundStart, FreePoint, Sample
+from .sample import FoundStart, FreePoint, Rescoring, Sample, best_of
 from .split_and_merge import SplitAndMerge
 
 # For each component to be left, so many simple ones get covariances, and so many seeds are drawn
@@ -43,6 +43,7 @@ class MergingStart:
     n_components: int  # to be left
     watch: OnIteration = ignore  # is called after each round, and returns whether to stop
     background: Background = NO_BACKGROUND
+    rescored: Rescoring | None = None  # what the best of several starts is chosen after
 
     def run(self, rng: np.random.Generator) -> FoundStart:
         """Return the best components, with covariances if rows suffice, and maybe a background."""
@@ -60,7 +61,7 @@ class MergingStart:
             if family is not None:
                 start = start.rescored(Mixture.plain(family), self.sample, RESCORING_STEPS)
             starts.append(start)
-        return max(starts, key=lambda start: start.bound)
+        return best_of(starts, self.rescored)
 
     def _run(self, rng: np.random.Generator) -> FoundStart:
         """Return components beside one background."""
@@ -69,7 +70,8 @@ class MergingStart:
         if family is None:
             return overseeded(search, rng, self.watch)
         if len(self.background) > 0:
-            return BesideBackground(search, family).run(rng, self.watch, self._afresh)
+            beside = BesideBackground(search, family, self.rescored)
+            return beside.run(rng, self.watch, self._afresh)
         if search.many:
             return self._in_groups(family, search, rng)
         return self._with_covariances(family, rng)

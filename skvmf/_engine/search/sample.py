@@ -1,8 +1,9 @@
 """The rows that a start looks at, and what it does with them: label, sum, and steps of EM."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -167,3 +168,17 @@ class FoundStart:
         first = FreePoint.of(family, weights, family.initial(stats, centred_at), background)
         after, bound = sample.em(first, n_steps)
         return replace(self, bound=bound, after=after)
+
+
+Rescoring: TypeAlias = Callable[[FoundStart], FoundStart]  # on other rows
+
+
+def bound_of(start: FoundStart) -> float:
+    return start.bound
+
+
+def best_of(starts: list[FoundStart], rescored: Rescoring | None = None) -> FoundStart:
+    """Return the start with the largest bound, or with the largest after it was rescored."""
+    if len(starts) == 1 or rescored is None:
+        return max(starts, key=bound_of)
+    return max(starts, key=lambda start: rescored(start).bound)

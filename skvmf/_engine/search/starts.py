@@ -18,7 +18,15 @@ from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
 from ..rows.sources import RowSource
-from .imputed import MIN_WHOLE_ROWS, MIN_WHOLE_SHARE, divided, filled_by, imputed, whole_rows
+from .imputed import (
+    MIN_WHOLE_ROWS,
+    MIN_WHOLE_SHARE,
+    divided,
+    filled_by,
+    imputed,
+    whole_rows,
+    without_outliers,
+)
 from .kmeans import (
     KMEANS_MAX_ITER,
     draw_seed,
@@ -36,7 +44,7 @@ from .partitions import (
     nearest_partition,
     partition_statistics,
 )
-from .sample import FoundStart, Sample
+from .sample import FoundStart, Rescoring, Sample, best_of, bound_of
 
 
 @dataclass(frozen=True)
@@ -93,32 +101,33 @@ class Start(ABC):
         What is looked for in units of the features' spread is the same in any units.
         """
         units = mixture.family.units
-        rows = divided(rows, units)
+        candidates = without_outliers(rows, mixture.known, self.n_components)
+        outlier_weight = 0.0
+        if candidates is not rows:
+            outlier_weight = rows.total_weight - candidates.total_weight
+        candidates = divided(candidates, units)
         start = self if units is None else self.in_units(units)
-        if mixture.known is not None and not self.given:
+        by_class = mixture.has_known_classes(self.n_components) and not self.given
+        if by_class:
             start = _ByClass.of(start)
         in_units = mixture.in_units()
-        partition = start.partition(in_units, rows, rng, watch)
+        partition = start.partition(in_units, candidates, rng, watch)
         stats = partition.stats
         family = in_units.family.with_prior_from(stats)
         weights = self.weights if self.weights is not None else start.first_weights(stats)
-        not_in_parts = 1 - stats.counts.sum() / stats.total
+        not_in_parts = 1 - stats.counts.sum() / (stats.total + outlier_weight)
         of_background = min(max(not_in_parts, FIRST_WEIGHT), MAX_FIRST_WEIGHT)
         weights = mixture.background.add_weight(weights, of_background)
         first = family.initial(stats, partition.about, partition.centres)
+        of_parts = first
+        if partition.centres is not None:  # which have the shape of the whole data
+            of_parts = family.initial(stats, partition.about)
         if units is not None:
             family = mixture.family
-            first = family.from_units(first)
-        params = Params.first(weights, first)
-        order = mixture.constraint.order(params.components)
-        if mixture.known is not None and order is not None and (np.diff(order) < 0).any():
-            raise ValueError(
-                "known_labels contradict the order of the components: by the means and scales that "
-                f"the fit starts with, it is {order.tolist()}. Number the classes in that order."
-            )
-        if self.weights is not None:
-            params = params.pruned()
-        return Point(replace(mixture, family=family), params)
+            first, of_parts = map(family.from_units, (first, of_parts))
+        point = Point(replace(mixture, family=family), Params.first(weights, first))
+        point.at(Params.first(weights, of_parts)).refuse_known(rows)
+        return point.begun(self.weights, self.shapes, by_class)
 
     def first_weights(self, stats: Statistics) -> Array:
         """Return the weights of a first partition."""
@@ -150,19 +159,30 @@ class Start(ABC):
             return self.clusters(mixture, whole, rng, watch)
         sample = self.sample(rows, draw_seed(rng), self.n_components)
 
-        def found_among(candidates: RowSource, watch: OnIteration = ignore) -> FoundStart:
-            found = self.clusters(mixture, candidates, rng, watch)
+        def rescored(found: FoundStart) -> FoundStart:
             return found.rescored(mixture, sample, RESCORING_STEPS)
+
+        def found_among(candidates: RowSource, watch: OnIteration = ignore) -> FoundStart:
+            return rescored(self.clusters(mixture, candidates, rng, watch, rescored))
 
         best = found_among(imputed(rows), watch)
         if whole is not None and whole.n_rows >= MIN_WHOLE_ROWS * self.n_components:
-            best = max(best, found_among(whole), key=_bound)
-        return max(best, found_among(filled_by(best.after, rows)), key=_bound)
+            best = max(best, found_among(whole), key=bound_of)
+        return max(best, found_among(filled_by(best.after, rows)), key=bound_of)
 
     def clusters(
-        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
+        self,
+        mixture: Mixture,
+        rows: RowSource,
+        rng: Generator,
+        watch: OnIteration,
+        rescored: Rescoring | None = None,
     ) -> FoundStart:
-        """Return the components that k-means finds on a sample of rows without missing values."""
+        """Return the components that k-means finds on a sample of rows without missing values.
+
+        Where there are several candidates, the best is that with the largest bound, if values are
+        filled after they were `rescored` on the rows as they are.
+        """
         seed = 0  # where all rows are drawn, any will do
         if rows.n_rows > max(self.init_size, self.n_components):
             seed = draw_seed(rng)
@@ -320,7 +340,12 @@ class Merging(KMeans):
         return "Merging", f"{sample} of {n_rows} rows, {first} components merged into {K}", None
 
     def clusters(
-        self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
+        self,
+        mixture: Mixture,
+        rows: RowSource,
+        rng: Generator,
+        watch: OnIteration,
+        rescored: Rescoring | None = None,
     ) -> FoundStart:
         K = self.n_components
         family = mixture.family
@@ -328,14 +353,14 @@ class Merging(KMeans):
         n_products = min(rows.n_rows, self.init_size) * rows.n_features * width
         single = n_products >= _SINGLE_PRECISION_PRODUCTS
         sample = self.sample(rows, draw_seed(rng), width, single)
-        merging = MergingStart(family.proposal(), sample, K, watch, mixture.background)
+        merging = MergingStart(family.proposal(), sample, K, watch, mixture.background, rescored)
         seeds = [draw_seed(rng) for _ in range(self.n_init)]
         starts = list(map(merging.run, map(np.random.default_rng, seeds)))
         if len(mixture.background) == 0 and has_copies(sample, K):
             starts += [self.kmeans(family, sample, rng) for _ in seeds]
             plain = Mixture.plain(family)
             starts = [start.rescored(plain, sample, RESCORING_STEPS) for start in starts]
-        return max(starts, key=_bound)
+        return best_of(starts, rescored)
 
 
 @dataclass(frozen=True)
@@ -357,10 +382,6 @@ class _ByClass(Start):
         middles = self.other.completed(mixture, rows, middles, free, rng, watch)
         rows = filled
         return Partition(*nearest_partition(mixture.family, rows, middles, known=known))
-
-
-def _bound(start: FoundStart) -> float:
-    return start.bound
 
 
 def _anywhere(rows: RowSource, n_components: int) -> Array:
