@@ -88,6 +88,7 @@ class MultiStart:
         watch, finish = self.progress.task(
             f"{title} {i}", max_iter=max_iter, detail=detail, at_once=max_iter is None
         )
+        start = replace(start, note=self.progress.note)
         point = start.first(mixture, self.rows, rng, watch)
         finish()
         if best is None:

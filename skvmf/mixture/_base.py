@@ -67,6 +67,9 @@ from ._warnings import (
 # How many rows the sample of a start has: more take longer, and fewer may miss small clusters.
 _ROWS_PER_COMPONENT = 100
 _MIN_ROWS = 10_000
+# A start of directions that sees too few grows its sample up to this: for a hundred clusters with a
+# mean resultant length of .2 in 384 features, 300 for each missed .04 nats a row, 600 none.
+_MAX_ROWS_PER_COMPONENT = 600
 # Where there are many components, a start looks at regions of the rows one after the other, so that
 # it can look at more rows; up to so many in all.
 _ROWS_PER_COMPONENT_OF_MANY = 250
@@ -519,10 +522,10 @@ class BaseMixture(MixtureParameters, ABC):
         for name, first in [("means", means), ("concentrations", shapes)]:
             if name in self.fixed and first is None:
                 raise ValueError(f"fixed={self.fixed!r} keeps the first {name}: give {name}_init.")
-        size = self._sample_size()
         n_init = int(self.n_init)
+        sizes = self._sample_sizes()
         start = make_start(
-            K, partition, means, weights=weights, shapes=shapes, n_init=n_init, init_size=size
+            K, partition, means, weights=weights, shapes=shapes, n_init=n_init, **sizes
         )
         if start.given and n_init > 1:
             warn(
@@ -540,19 +543,19 @@ class BaseMixture(MixtureParameters, ABC):
         """
         search = self.init_params if isinstance(self.init_params, str) else "kmeans"
         K, n_init = int(self.n_components), int(self.n_init)
-        return make_start(K, search, n_init=n_init, init_size=self._sample_size())
+        return make_start(K, search, n_init=n_init, **self._sample_sizes())
 
-    def _sample_size(self) -> int:
-        """Return how many rows a start looks at."""
+    def _sample_sizes(self) -> dict[str, Any]:
+        """Return how many rows a start looks at, and how many at most if it needs more."""
         if self.init_size is not None:
-            return int(self.init_size)
+            return {"init_size": int(self.init_size)}
         K = int(self.n_components)
         size = max(_ROWS_PER_COMPONENT * K, _MIN_ROWS)
         if K >= MIN_COMPONENTS_OF_MANY:
             size = max(size, min(_ROWS_PER_COMPONENT_OF_MANY * K, _MAX_ROWS_OF_MANY))
         if self.background:
             size *= 2  # as much of the sample may be background
-        return size
+        return {"init_size": size, "max_init_size": _MAX_ROWS_PER_COMPONENT * K}
 
     def _generator(self) -> np.random.Generator:
         return checked_generator(self.random_state)

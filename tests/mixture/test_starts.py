@@ -5,12 +5,13 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf._engine.search.overseeding import Overseeding
 
 from .kinds import MIXTURES, PLANE
 
@@ -289,3 +290,57 @@ def test_a_generator_is_a_random_state_that_goes_on(kind):
     assert not np.array_equal(first.means_, second.means_)
     draws = [first.sample(3)[0] for _ in range(2)]
     assert not np.array_equal(*draws)
+
+
+def directions(mean_resultant_length, n_components=30, n_features=256, n_rows=20_000):
+    """Return von Mises-Fisher rows around random centres, and the centres."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(n_components, n_features))
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    r = mean_resultant_length
+    kappa = r * (n_features - r**2) / (1 - r**2)  # Banerjee's estimate
+    pole = np.eye(n_features)[0]
+    cosines = stats.vonmises_fisher(pole, kappa, seed=rng).rvs(n_rows)[:, :1]
+    own = centres[rng.integers(n_components, size=n_rows)]
+    sides = rng.normal(size=own.shape)
+    sides -= (sides * own).sum(axis=1, keepdims=True) * own
+    sides /= np.linalg.norm(sides, axis=1, keepdims=True)
+    return (cosines * own + np.sqrt(1 - cosines**2) * sides).astype(np.float32), centres
+
+
+@pytest.mark.parametrize(("mean_resultant_length", "grows"), [(0.2, True), (0.4, False)])
+def test_a_start_takes_more_rows_where_clusters_are_weak(
+    mean_resultant_length, grows, monkeypatch, capsys
+):
+    """As many as it needs to find what EM finds from the true centres, which 100 do not."""
+    monkeypatch.setattr("skvmf.mixture._base._MIN_ROWS", 100)
+    X, centres = directions(mean_resultant_length)
+    K = len(centres)
+    true = VonMisesFisherMixture(K, means_init=centres).fit(X).lower_bound_
+
+    def shortfall(**options):
+        fitted = VonMisesFisherMixture(K, n_init=2, random_state=0, verbose=1, **options).fit(X)
+        return true - fitted.lower_bound_
+
+    assert shortfall() < 0.01
+    assert ("the sample grows to" in capsys.readouterr().out) == grows
+    given = shortfall(init_size=100 * K)
+    assert "the sample grows to" not in capsys.readouterr().out
+    assert (given > 0.2) == grows
+
+
+def test_several_starts_are_compared_on_the_same_rows(monkeypatch):
+    """The first one says how many are needed; a start on fewer would seem to be better."""
+    monkeypatch.setattr("skvmf.mixture._base._MIN_ROWS", 100)
+    X, centres = directions(0.2, n_rows=10_000)
+    sizes = []
+    run = Overseeding.run
+
+    def noted(search, *args):
+        found = run(search, *args)
+        sizes.append(found.sample.rows.n_rows)
+        return found
+
+    monkeypatch.setattr(Overseeding, "run", noted)
+    VonMisesFisherMixture(len(centres), n_init=2, random_state=0, max_iter=0).fit(X)
+    assert sizes == [9000, 9000]

@@ -115,12 +115,29 @@ class Overseeding:
         return min(most, self.n_drawable)
 
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> FoundStart:
-        """Return `n_components` components; ``watch(n_rounds, bounds, point)`` may stop early."""
-        _, n_steps = self.n_steps
+        """Return `n_components` components; ``watch(n_rounds, bounds, point)`` may stop early.
+
+        Where the sample is too small for them, the search goes on with a larger one.
+        """
         few = self._rows_for_seeds(rng)
         seeds = few._first_seeds(rng)
         point = few._fitted_seeds(few.sample, None, seeds, np.ones(len(seeds)))
         point = few.merged(point, few.sample.label(point).labels)
+        search = self
+        point, bound, stopped = search._improved(point, rng, watch)
+        while not stopped:
+            sample = search.sample.enlarged_for(point)
+            if sample is None:
+                break
+            search = replace(search, sample=sample)
+            point, bound, stopped = search._improved(point, rng, watch)
+        return FoundStart(point, bound, sample=search.sample)
+
+    def _improved(
+        self, point: FreePoint, rng: np.random.Generator, watch: OnIteration
+    ) -> tuple[FreePoint, float, bool]:
+        """Return a point after rounds of seeds and merging, its bound, and whether to stop."""
+        _, n_steps = self.n_steps
         point, bound = self.sample.em(point, n_steps)
         bounds = [bound]
         stop = watch(0, bounds, point)
@@ -141,9 +158,10 @@ class Overseeding:
                 least = max(least, MIN_GAIN_OF_FIRST * (bounds[1] - bounds[0]))
             if gain < least and len(bounds) > 2:
                 break
-        if stop or self.many:
-            return FoundStart(point, bounds[-1])
-        return self._converged(point, bounds[-1])
+        bound = bounds[-1]
+        if not stop and not self.many:
+            point, bound = self._converged(point, bound)
+        return point, bound, stop
 
     def _rows_for_seeds(self, rng: np.random.Generator) -> Self:
         """Return the same on as many rows as suffice for first seeds and their merging."""
@@ -301,14 +319,14 @@ class Overseeding:
     def _sums(self, point: FreePoint, labels: Array) -> Statistics:
         return self.sample.sums(self.family, point.centres, labels)
 
-    def _converged(self, point: FreePoint, bound: float) -> FoundStart:
-        """Return the point after steps of EM that still gain."""
+    def _converged(self, point: FreePoint, bound: float) -> tuple[FreePoint, float]:
+        """Return the point after steps of EM that still gain, and its bound."""
         for _ in range(MAX_LAST_STEPS):
             point, after = self.sample.em(point, 1)
             if after - bound < MIN_STEP_GAIN:
                 break
             bound = after
-        return FoundStart(point, max(bound, after))
+        return point, max(bound, after)
 
 
 @dataclass(frozen=True)

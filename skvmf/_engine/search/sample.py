@@ -67,11 +67,59 @@ class LabelledSample:
     below_mode: Array  # by how much the log-density is below its largest value, (n,)
 
 
+# A sample that is too small becomes so many times as large: where 100 rows for each component were
+# too few, 300 mostly sufficed (vMF mixtures of 100 and 300 components in 256 to 768 dimensions).
+_GROWTH = 3
+
+# The bound of a fit on its own rows is above that on others, by the number of parameters for each
+# row if the model is true (as in Akaike's criterion). Fits that missed clusters were 1.10 to 1.38
+# times as far above, those that found all of them .95 to 1.04 times.
+_CHANCE = 1.05
+
+# Standard errors of that difference beyond which it is one, and rows that suffice to see it.
+_N_ERRORS = 2
+_MIN_HELD_OUT = 1000
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Rows of a source, drawn by weight and in a random order; samples are its first ones."""
+
+    rows: RowSource
+    numbers: Array
+    weights: Array
+    width: int  # how many numbers a row brings along in a step
+    single: bool  # whether directions are had in single precision
+    note: Callable[[str], None]  # is told when a sample grows
+
+    @classmethod
+    def of(cls, rows: RowSource, size: int, seed: int, *options: Any) -> "Draw":
+        """Draw at most `size` rows."""
+        numbers, weights = rows.draw(size, seed)
+        order = np.random.default_rng(seed).permutation(len(numbers))
+        return cls(rows, numbers[order], weights[order], *options)
+
+    def sample(self, size: int) -> "Sample":
+        """Return the first rows."""
+        return Sample(self._between(0, size), self)
+
+    def others(self, size: int) -> "Sample":
+        """Return as many rows that follow the first ones, if there are so many."""
+        return Sample(self._between(size, 2 * size))
+
+    def _between(self, first: int, last: int) -> RowSource:
+        order = first + np.argsort(self.numbers[first:last])
+        return self.rows.subset(
+            self.numbers[order], self.weights[order], width=self.width, single=self.single
+        )
+
+
 @dataclass(frozen=True)
 class Sample:
     """Rows in memory, drawn by weight."""
 
     rows: RowSource
+    drawn: Draw | None = None  # that they are the first rows of, where a search may take more
 
     @cached_property
     def weights(self) -> Array:
@@ -95,6 +143,43 @@ class Sample:
         """Return some of the rows, for `width` components; weights (n,) may replace theirs."""
         weights = self.weights if weights is None else weights
         return Sample(self.rows.subset(numbers, weights[numbers], width))
+
+    def alone(self) -> "Sample":
+        """Return the same rows, which a search takes as they are."""
+        return Sample(self.rows)
+
+    def enlarged_for(self, point: Point) -> "Sample | None":
+        """Return a larger sample if this one is too small for a point that was fitted to it.
+
+        It is if the point explains its rows better than others by more than a fit does by chance.
+        """
+        draw = self.drawn
+        n_rows = self.rows.n_rows
+        if draw is None or len(draw.numbers) - n_rows < _MIN_HELD_OUT:
+            return None
+        mean, variance = self._log_density(point)
+        mean_of_others, variance_of_others = draw.others(n_rows)._log_density(point)
+        gain = mean - mean_of_others
+        by_chance = point.n_parameters / n_rows
+        error = np.sqrt(variance + variance_of_others)
+        if gain <= _CHANCE * by_chance + _N_ERRORS * error:
+            return None
+        size = min(_GROWTH * n_rows, len(draw.numbers))
+        draw.note(
+            f"{n_rows} rows are explained better than others by {gain:.3g}, of which "
+            f"{by_chance:.3g} are chance: the sample grows to {size} rows"
+        )
+        return draw.sample(size)
+
+    def _log_density(self, point: Point) -> tuple[float, float]:
+        """Return the mean log-density of the rows, and the variance of the mean."""
+        blocks = self.rows.map_reduce(lambda block: [point.log_density(block)])
+        values = np.concatenate(blocks).astype(np.float64)
+        weights = self.weights / self.weights.sum()
+        counted = weights > 0
+        weights, values = weights[counted], values[counted]
+        mean = float(weights @ values)
+        return mean, float(weights**2 @ (values - mean) ** 2)
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
         """Draw the numbers of at most `size` rows that have a weight, each as likely."""
@@ -142,6 +227,7 @@ class FoundStart:
     bound: float
     labels: Array | None = None  # of the sample, if they are known
     after: Point | None = None  # where some steps of EM lead from here, if they were taken
+    sample: Sample | None = None  # where they were found, which a search may have enlarged
 
     def partition(self, family: AnyFamily, rows: RowSource) -> tuple[Statistics, Components]:
         """Return `partition_statistics` of a family for these responsibilities for rows.

@@ -1,6 +1,7 @@
 """Where a fit begins: one class for each way to find a first partition of the rows."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -36,7 +37,7 @@ from .kmeans import (
     random_rows,
 )
 from .merging_start import RESCORING_STEPS, MergingStart
-from .overseeding import SEEDS_PER_COMPONENT
+from .overseeding import MIN_COMPONENTS_OF_MANY, SEEDS_PER_COMPONENT
 from .partitions import (
     Assignment,
     assign_labels,
@@ -44,7 +45,7 @@ from .partitions import (
     nearest_partition,
     partition_statistics,
 )
-from .sample import FoundStart, Rescoring, Sample, best_of, bound_of
+from .sample import Draw, FoundStart, Rescoring, Sample, best_of, bound_of
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,10 @@ _SINGLE_PRECISION_PRODUCTS = 10**10
 MAX_FIRST_WEIGHT = 0.9
 
 
+def _say_nothing(note: str) -> None:
+    """Print no note."""
+
+
 @dataclass(frozen=True)
 class Start(ABC):
     """Where a fit begins. Subclasses find a partition of the rows; what follows is the same."""
@@ -73,6 +78,8 @@ class Start(ABC):
     shapes: Array | None = None  # first covariances or concentrations, where given
     n_init: int = 1  # how many starts compete
     init_size: int = 1  # how many rows a sample has
+    max_init_size: int = 1  # and to how many it may grow, if that is more
+    note: Callable[[str], None] = _say_nothing  # is told when one grows
 
     @abstractmethod
     def partition(
@@ -352,10 +359,25 @@ class Merging(KMeans):
         width = SEEDS_PER_COMPONENT * K
         n_products = min(rows.n_rows, self.init_size) * rows.n_features * width
         single = n_products >= _SINGLE_PRECISION_PRODUCTS
-        sample = self.sample(rows, draw_seed(rng), width, single)
-        merging = MergingStart(family.proposal(), sample, K, watch, mixture.background, rescored)
+        proposal = family.proposal()
+        seed = draw_seed(rng)
+        size = max(self.init_size, K)
+        # Beside covariances, 100 rows for each component suffice (ten sets of 8 to 64 features:
+        # at most .006 nats), and where there are many there are more rows from the beginning.
+        simple = proposal.shaped is None and proposal.alternative is None
+        few = K < MIN_COMPONENTS_OF_MANY and len(mixture.background) == 0
+        if simple and few and size < min(self.max_init_size, rows.n_rows):
+            draw = Draw.of(rows, self.max_init_size, seed, width, single, self.note)
+            sample = draw.sample(size)
+        else:
+            sample = self.sample(rows, seed, width, single)
         seeds = [draw_seed(rng) for _ in range(self.n_init)]
-        starts = list(map(merging.run, map(np.random.default_rng, seeds)))
+        starts = []
+        for seed in seeds:
+            merging = MergingStart(proposal, sample, K, watch, mixture.background, rescored)
+            starts.append(merging.run(np.random.default_rng(seed)))
+            # The first says how many rows are needed: bounds on the same rows can be compared.
+            sample = (starts[0].sample or sample).alone()
         if len(mixture.background) == 0 and has_copies(sample, K):
             starts += [self.kmeans(family, sample, rng) for _ in seeds]
             plain = Mixture.plain(family)
