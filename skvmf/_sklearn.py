@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import (
@@ -272,4 +272,5 @@ __all__ = [
     "num_samples",
     "safe_indexing",
     "validate_data",
+    "validate_parameter_constraints",
 ]

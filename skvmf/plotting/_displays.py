@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial import KDTree
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.rows import normalize_rows
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 # Rounds of pushing discs apart, at most: discs that overlap after them stay so.
 _MAX_ROUNDS = 500
+# Between edges that touch, the eye sees no gap.
+_GAP = 1.08
+# Components that a map is computed from: eigenvectors of so many take less than a second.
+_MAX_LANDMARKS = 1000
 # The part of a disc's radius that rows are scattered over, which leaves its edge to be seen.
 _ROW_SPREAD = 0.8
 # Letters of names on a map, in points: smaller ones cannot be read, larger ones look like titles.
@@ -87,21 +92,28 @@ def map_positions(log_affinities: Array, radii: Array) -> Array:
     """Return positions (K, 2) for discs of given radii (K,).
 
     Classical scaling of Bhattacharyya distances (minus the log-overlaps, (K, K)), scaled to the
-    area of the discs, which are then pushed apart until none overlap.
+    area of the discs, which are then pushed apart until none overlap. Of many components, the
+    largest are landmarks, by distances to which the others are placed (de Silva and Tenenbaum,
+    "Sparse multidimensional scaling using landmark points", 2004).
     """
     K = len(radii)
     if K < 2:
         return np.zeros((K, 2))
     # The distances are taken for squared ones: those of two Gaussian components of the same
     # covariance are squares of a Mahalanobis distance. Components without overlap are finitely far.
-    squares = -np.maximum(log_affinities, -1e6)
-    squares = 0.5 * (squares + squares.T)
-    np.fill_diagonal(squares, 0)
-    centred = squares - squares.mean(axis=0)
+    landmarks = np.argsort(-radii, kind="stable")[:_MAX_LANDMARKS]
+    # The mean of both directions, which may differ by rounding.
+    affinities = 0.5 * (log_affinities[:, landmarks] + log_affinities[landmarks].T)
+    squares = -np.maximum(affinities, -1e6)
+    squares[landmarks, np.arange(len(landmarks))] = 0
+    # Rows far from the mean of the landmarks have large squared distances to all of them.
+    centred = squares - squares[landmarks].mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
-    eigenvalues, eigenvectors = np.linalg.eigh(-0.5 * centred)
+    eigenvalues, eigenvectors = np.linalg.eigh(-0.5 * centred[landmarks])
     largest_two = np.maximum(eigenvalues[::-1][:2], 0)
-    positions = eigenvectors[:, ::-1][:, :2] * np.sqrt(largest_two)
+    # Eigenvalues of zero, of components that are all alike, spread nothing.
+    scales = np.divide(1, np.sqrt(largest_two), out=np.zeros(2), where=largest_two > 0)
+    positions = -0.5 * centred @ (eigenvectors[:, ::-1][:, :2] * scales)
 
     # The signs of eigenvectors depend on the machine: the largest coordinate becomes positive.
     outermost = np.abs(positions).argmax(axis=0)
@@ -125,23 +137,52 @@ def _apart(positions: Array, radii: Array) -> Array:
     """Return nearby positions at which discs do not overlap."""
     # Two discs at one position have no direction to move in: the sunflower gives them one.
     positions = positions + 1e-3 * radii.mean() * _sunflower(len(radii))
-    # Between edges that touch, the eye sees no gap.
-    min_distances = 1.08 * (radii[:, np.newaxis] + radii)
-    np.fill_diagonal(min_distances, 0)
+    n = len(radii)
+    first, second = _nearby(positions, radii)
+    found_at = positions
     for _ in range(_MAX_ROUNDS):
-        gaps = positions[:, np.newaxis] - positions
-        distances = np.sqrt((gaps**2).sum(axis=-1))
-        overlaps = np.maximum(min_distances - distances, 0)
-        if overlaps.max() <= 1e-3 * radii.min():
+        if (((positions - found_at) ** 2).sum(axis=1) > (radii / 2) ** 2).any():
+            first, second = _nearby(positions, radii)
+            found_at = positions
+        gaps = positions[first] - positions[second]
+        distances = np.sqrt((gaps**2).sum(axis=1))
+        overlaps = np.maximum(_GAP * (radii[first] + radii[second]) - distances, 0)
+        if (overlaps <= 1e-3 * np.minimum(radii[first], radii[second])).all():
             break
-        directions = gaps / np.maximum(distances, 1e-12)[:, :, np.newaxis]
         # Less than half the way for each of two discs, as other neighbours push them, too, and at
         # most one radius, so that no disc jumps over another.
-        moves = 0.3 * (overlaps[:, :, np.newaxis] * directions).sum(axis=1)
+        pushes = 0.3 * (overlaps / np.maximum(distances, 1e-12))[:, np.newaxis] * gaps
+        moves = np.column_stack(
+            [np.bincount(first, push, n) - np.bincount(second, push, n) for push in pushes.T]
+        )
         lengths = np.sqrt((moves**2).sum(axis=1))
         parts = np.minimum(1, radii / np.maximum(lengths, 1e-12))
         positions = positions + moves * parts[:, np.newaxis]
     return positions
+
+
+def _nearby(positions: Array, radii: Array) -> tuple[Array, Array]:
+    """Return the pairs of discs that overlap, or may when each has moved by half its radius.
+
+    How far discs reach depends on the larger one of a pair. So discs of about one size search
+    together, for those of their size and below.
+    """
+    sizes = np.frexp(radii)[1]
+    firsts = []
+    seconds = []
+    for size in np.unique(sizes):
+        large = np.flatnonzero(sizes == size)
+        others = np.flatnonzero(sizes <= size)
+        reach = (2 * _GAP + 1) * radii[large].max()
+        tree = KDTree(positions[others])
+        near = KDTree(positions[large]).sparse_distance_matrix(tree, reach, output_type="ndarray")
+        first = large[near["i"]]
+        second = others[near["j"]]
+        # Two of one size find each other twice, and each finds itself.
+        chosen = (sizes[second] < size) | (first < second)
+        firsts.append(first[chosen])
+        seconds.append(second[chosen])
+    return np.concatenate(firsts), np.concatenate(seconds)
 
 
 def _sunflower(n: int) -> Array:
