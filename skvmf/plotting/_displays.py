@@ -588,7 +588,7 @@ class MixtureDisplay:
         estimator: BaseEllipticalMixture | GaussianMixture,
         X: ArrayLike,
         *,
-        features: Sequence[int] = (0, 1),
+        features: Sequence[int] | None = None,
         labels: ArrayLike | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -600,10 +600,11 @@ class MixtureDisplay:
             A fitted mixture with a `covariance_type`, also scikit-learn's ``GaussianMixture``. Of
             Student-t components the scale matrices are drawn.
         X : array-like of shape (n_samples, n_features)
-            The rows, of which those are drawn that lack neither feature; Dask arrays are read into
-            memory.
-        features : tuple of two int, default=(0, 1)
-            The features to draw.
+            The rows, of which those are drawn that lack none of the features; Dask arrays are read
+            into memory.
+        features : tuple of one or two int, default=None
+            The features to draw; None is the first two, or the only one. Of one feature, rows have
+            random heights, and only the widths of ellipses mean something.
         labels : array-like of shape (n_samples,), default=None
             What colours the rows, as numbers or names; None is ``estimator.predict(X)``.
         **kwargs : dict
@@ -627,11 +628,13 @@ class MixtureDisplay:
                 "draws the ellipses of covariances. Give a Gaussian or Student-t mixture."
             )
         n_features = estimator.means_.shape[1]
+        if features is None:
+            features = range(min(n_features, 2))
         features = list(features)
         known = all(isinstance(i, int | np.integer) and 0 <= i < n_features for i in features)
-        if len(features) != 2 or not known:
+        if len(features) not in (1, 2) or not known:
             raise ValueError(
-                f"features should be two of the {n_features} features, counted from 0, got "
+                f"features should be one or two of the {n_features} features, counted from 0, got "
                 f"{features}."
             )
         X = in_memory(X)
@@ -680,15 +683,27 @@ class MixtureDisplay:
         if self.X is not None:
             colours = "0.6" if self.labels is None else row_colours(self.labels)
             style = {"c": colours, "s": 10, "alpha": 0.6, "linewidths": 0}
-            self.scatter_ = self.ax_.scatter(*self.X.T, **style | (scatter_kwargs or {}))
+            x = self.X[:, 0]
+            # The same heights each time, so that a picture drawn again is the same.
+            y = np.random.default_rng(0).random(len(x)) if self._is_flat else self.X[:, 1]
+            self.scatter_ = self.ax_.scatter(x, y, **style | (scatter_kwargs or {}))
         active = np.flatnonzero(self.weights > 0)
         self.ellipses_ = [self._ellipse(k, n_std, ellipse_kwargs or {}) for k in active]
         for ellipse in self.ellipses_:
             self.ax_.add_patch(ellipse)
         self.ax_.autoscale_view()
         if self.feature_names is not None:
-            self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
+            self.ax_.set_xlabel(self.feature_names[0])
+            if not self._is_flat:
+                self.ax_.set_ylabel(self.feature_names[1])
+        if self._is_flat:
+            self.ax_.set_yticks([])
         return self
+
+    @property
+    def _is_flat(self) -> bool:
+        """Whether there is one feature, so that heights mean nothing."""
+        return self.means.shape[1] == 1
 
     def _ellipse(self, k: int | np.integer[Any], n_std: float, options: Options) -> Any:
         """Return the ellipse of component k, as opaque as its weight."""
@@ -696,8 +711,6 @@ class MixtureDisplay:
         from matplotlib.patches import Ellipse
 
         variances, axes = np.linalg.eigh(self.covariances[k])
-        # Rounding may give a singular matrix a negative eigenvalue.
-        width, height = 2 * n_std * np.sqrt(np.maximum(variances, 0))
         # Rows stay visible below the heaviest component, and the edge of the lightest, too.
         opacity = 0.4 * self.weights[k] / self.weights.max()
         style: Options = {
@@ -705,5 +718,10 @@ class MixtureDisplay:
             "edgecolor": to_rgba(component_colour(k), 0.3 + opacity),
             "linewidth": 1.5,
         }
+        if self._is_flat:
+            width = 2 * n_std * np.sqrt(variances[0])
+            return Ellipse((self.means[k, 0], 0.5), width, 1.0, **style | options)
+        # Rounding may give a singular matrix a negative eigenvalue.
+        width, height = 2 * n_std * np.sqrt(np.maximum(variances, 0))
         angle = np.degrees(np.arctan2(axes[1, 0], axes[0, 0]))
         return Ellipse(self.means[k], width, height, angle=angle, **style | options)
