@@ -13,7 +13,7 @@ from scipy.spatial import KDTree
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.rows import normalize_rows
-from .._sklearn import check_rows, num_samples
+from .._sklearn import check_rows, num_samples, validate_data
 from .._typing import Array, MatrixLike, Options
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._maps import log_affinities
@@ -638,6 +638,8 @@ class MixtureDisplay:
                 f"{features}."
             )
         X = in_memory(X)
+        # Given labels, no prediction compares the names of features.
+        validate_data(estimator, X, reset=False, skip_check_array=True)
         names = getattr(estimator, "feature_names_in_", None)
         if names is None:
             names = [f"feature {i}" for i in range(n_features)]

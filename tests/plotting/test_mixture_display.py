@@ -154,3 +154,13 @@ def test_one_feature_has_widths_and_no_heights(make):
     assert display.ax_.get_xlabel() == "feature 0"
     chosen = MixtureDisplay.from_estimator(mixture, X, features=[0])
     assert_array_equal(chosen.scatter_.get_offsets(), display.scatter_.get_offsets())
+
+
+def test_frames_with_features_in_another_order_are_refused():
+    pd = pytest.importorskip("pandas")
+    rows = pd.DataFrame(blobs(), columns=["a", "b", "c"])
+    mixture = SparseGaussianMixture(2, random_state=0).fit(rows)
+    labels = mixture.predict(rows)
+    MixtureDisplay.from_estimator(mixture, rows, labels=labels)
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        MixtureDisplay.from_estimator(mixture, rows[["c", "a", "b"]], labels=labels)
