@@ -158,7 +158,7 @@ def checked_features(mixture: Any, features: Any) -> Array:
     """Return the numbers of distinct features, given by number, by name or by a mask."""
     check_is_fitted(mixture)
     d = mixture._fitted.family.dim
-    given = np.atleast_1d(features)  # one feature may be given without brackets
+    given = np.asarray([features] if isinstance(features, str) else features)
     names = getattr(mixture, "feature_names_in_", np.empty(0)).tolist()
     if given.dtype == bool and given.shape == (d,):
         given = np.flatnonzero(given)

@@ -155,7 +155,7 @@ class BaseEllipticalMixture(BaseMixture):
 
         Parameters
         ----------
-        features : int, str or array-like of int, str or bool
+        features : str or array-like of int, str or bool
             Distinct features, by number, by the names that `fit` has seen, or as a mask.
 
         Returns
@@ -190,7 +190,7 @@ class BaseEllipticalMixture(BaseMixture):
 
         Parameters
         ----------
-        features : int, str or array-like of int, str or bool
+        features : str or array-like of int, str or bool
             Distinct features, by number, by the names that `fit` has seen, or as a mask; not all.
         values : float or array-like of float
             Their values.
