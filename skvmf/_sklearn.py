@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils._set_output import _get_output_config
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._set_output import ADAPTERS_MANAGER, _get_output_config
 from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -23,7 +23,7 @@ from sklearn.utils.validation import _num_samples as num_samples
 
 from . import _citation
 from ._docstrings import complete_docstring
-from ._typing import warn
+from ._typing import Array, warn
 from ._version import __version__
 
 # mypy does not know this condition, and takes a name's first definition.
@@ -236,6 +236,12 @@ def outputs_frames(transformer: object) -> bool:
     return bool(_get_output_config("transform", transformer)["dense"] != "default")
 
 
+def as_frame(transformer: object, values: Array, X: object, columns: Any) -> Any:
+    """Return values as the frame that `set_output` asks for, with the index of X if it has one."""
+    adapter = ADAPTERS_MANAGER.adapters[_get_output_config("transform", transformer)["dense"]]
+    return adapter.create_container(values, X, columns)
+
+
 def check_rows(X: object, **options: object) -> Any:
     """Validate rows as `check_array` does, without warnings where the largest floats are added."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -269,4 +275,5 @@ __all__ = [
     "num_samples",
     "safe_indexing",
     "validate_data",
+    "validate_parameter_constraints",
 ]

@@ -317,3 +317,22 @@ class FitMemory:
 
     def peakmem_fit(self, rows, start):
         self.mixture.fit(self.X)
+
+
+class OneRow:
+    """Predictions of one row, as a service makes them."""
+
+    params = (
+        [VonMisesFisherMixture, SparseGaussianMixture],
+        ["predict", "predict_proba", "score_samples"],
+    )
+    param_names = ("mixture", "method")
+
+    def setup(self, mixture, method):
+        X = np.random.default_rng(0).standard_normal((2000, 64))
+        fitted = mixture(5, random_state=0, max_iter=5).fit(X)
+        self.ask = partial(getattr(fitted, method), X[:1])
+        self.ask()  # compile
+
+    def time_one_row(self, mixture, method):
+        self.ask()

@@ -111,6 +111,35 @@ def join(first: Point, second: Point) -> Point:
     return Point(Mixture.plain(family), Params.first(weights, components))
 
 
+def with_features_of(reference: object, mixture: object, fitted: Point) -> Point:
+    """Return the engine's mixture of `mixture` with features in the order of a reference.
+
+    Features are told by their names where both have some; else they are taken as they come.
+    """
+    names = getattr(reference, "feature_names_in_", None)
+    own_names = getattr(mixture, "feature_names_in_", None)
+    if names is None or own_names is None or np.array_equal(names, own_names):
+        return fitted
+    different = sorted(set(map(str, names)) ^ set(map(str, own_names)))
+    if different:
+        raise ValueError(
+            "Mixtures should have the same features, and these are features of one of them only: "
+            f"{', '.join(different[:5])}{' ...' if len(different) > 5 else ''}."
+        )
+    number = {name: i for i, name in enumerate(own_names.tolist())}
+    order = np.array([number[name] for name in names.tolist()])
+    family = fitted.family
+    components = fitted.params.components
+    if is_directional(fitted):
+        kappa = np.broadcast_to(components.concentrations, len(components))
+        components = family.from_natural(components.directions[order].T, kappa)
+    else:
+        covariances = components.covariances[:, order][:, :, order]
+        components = family.components(components.means[:, order], covariances)
+    params = Params.first(fitted.params.weights, components)
+    return Point(Mixture.plain(family, fitted.background), params)
+
+
 def _kind(fitted: Point) -> str:
     kind = "directions" if is_directional(fitted) else "Gaussian or Student-t components"
     return f"{kind} of {fitted.family.dim} features"

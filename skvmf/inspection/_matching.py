@@ -18,7 +18,7 @@ from sklearn.utils import Bunch, check_random_state
 from .._typing import Array, MatrixLike, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
 from ..mixture._rows import in_memory
-from ._components import join, log_affinities, read_mixture
+from ._components import join, log_affinities, read_mixture, with_features_of
 
 if TYPE_CHECKING:
     from ._components import AnyMixture
@@ -37,7 +37,8 @@ def match_components(
     ----------
     reference, mixture : VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, \
 RelativeGMM or GaussianMixture
-        Fitted mixtures of the same features, both of directions or neither.
+        Fitted mixtures of the same features, both of directions or neither. Where both have
+        `feature_names_in_`, features are told by name, in any order, else by their place.
     min_overlap : float, default=0.0
         Pairs that overlap less are none: one component is gone, the other is new.
 
@@ -71,7 +72,7 @@ RelativeGMM or GaussianMixture
     (array([2, 1]), array([0]))
     """
     old = read_mixture(reference)
-    new = read_mixture(mixture)
+    new = with_features_of(reference, mixture, read_mixture(mixture))
     active_old = np.flatnonzero(old.weights)
     active_new = np.flatnonzero(new.weights)
     # In the joined mixture, the new components come after all old ones.

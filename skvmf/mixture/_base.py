@@ -42,6 +42,7 @@ from .._sklearn import (
     fit_context,
     outputs_frames,
     validate_data,
+    validate_parameter_constraints,
     with_callbacks,
 )
 from .._typing import Array, Attributes, MatrixLike, warn
@@ -75,6 +76,7 @@ _MAX_ROWS_PER_COMPONENT = 600
 _ROWS_PER_COMPONENT_OF_MANY = 250
 _MAX_ROWS_OF_MANY = 10**6
 _STAGES_OF_A_START = 3  # that callbacks see: the search, the flat start, the start
+_OF_PREDICTIONS = "entmax_alpha", "temperature", "missing_values"
 _OF_WHOLE_FITS = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"}
 
 
@@ -908,6 +910,20 @@ class BaseMixture(MixtureParameters, ABC):
         tags.input_tags.allow_nan = self.missing_values == "marginal"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _check_ready(self) -> None:
+        """Check that there was a fit, and the parameters that predictions read.
+
+        All others were checked by the fit, and to check them again takes longer than one row does.
+        """
+        check_is_fitted(self)
+        constraints = self._parameter_constraints
+        read = [name for name in _OF_PREDICTIONS if name in constraints]
+        validate_parameter_constraints(
+            {name: constraints[name] for name in read},
+            {name: getattr(self, name) for name in read},
+            caller_name=type(self).__name__,
+        )
 
     def _new_rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> RowSource:
         self._check_ready()

@@ -155,18 +155,20 @@ def _refuse_classes_without_weight(
 
 
 def checked_features(mixture: Any, features: Any) -> Array:
-    """Return the numbers of distinct features, given by number or name."""
+    """Return the numbers of distinct features, given by number, by name or by a mask."""
     check_is_fitted(mixture)
     d = mixture._fitted.family.dim
-    given = np.asarray(features)
+    given = np.asarray([features] if isinstance(features, str) else features)
     names = getattr(mixture, "feature_names_in_", np.empty(0)).tolist()
+    if given.dtype == bool and given.shape == (d,):
+        given = np.flatnonzero(given)
     if given.dtype.kind in "OU" and given.ndim == 1 and set(given.tolist()) <= set(names):
         given = np.array([names.index(name) for name in given.tolist()])
     are_distinct = given.ndim == 1 and 0 < len(set(given.tolist())) == len(given)
     if given.dtype.kind not in "iu" or not are_distinct or given.min() < 0 or given.max() >= d:
         raise ValueError(
-            f"features should be distinct numbers from 0 to {d - 1}, or names that fit has seen, "
-            f"got {features!r}."
+            f"features should be distinct numbers from 0 to {d - 1}, names that fit has seen, or a "
+            f"mask of {d} booleans with some that are true, got {features!r}."
         )
     return given
 

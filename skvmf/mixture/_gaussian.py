@@ -19,7 +19,7 @@ from .._engine.families.covariance import COVARIANCE_TYPES, CovarianceType
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.missing import conditional
 from .._engine.rows.sources import RowSource, make_rows
-from .._sklearn import Interval, SomeOf, StrOptions
+from .._sklearn import Interval, SomeOf, StrOptions, as_frame, outputs_frames
 from .._typing import Array, Attributes, MatrixLike, Numbers, ParameterConstraints
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
@@ -115,7 +115,7 @@ class BaseEllipticalMixture(BaseMixture):
         return COVARIANCE_TYPES[self.covariance_type]
 
     @chunkwise(columns="features")
-    def impute(self, X: MatrixLike) -> Array:
+    def impute(self, X: MatrixLike) -> Any:
         """Return rows whose missing values are filled with their conditional means.
 
         They are the means of the components given what is observed (Ghahramani and Jordan, NIPS
@@ -129,8 +129,8 @@ class BaseEllipticalMixture(BaseMixture):
 
         Returns
         -------
-        X_filled : ndarray of shape (n_samples, n_features)
-            The rows, where observed as they are.
+        X_filled : {ndarray, frame} of shape (n_samples, n_features)
+            The rows, where observed as they are; a frame if `set_output` asks for one.
 
         Examples
         --------
@@ -144,15 +144,19 @@ class BaseEllipticalMixture(BaseMixture):
         rows = self._new_rows(X)
         largest = float(np.finfo(rows.dtype).max)
         fill = partial(conditional_means, self._fitted, largest)
-        return rows.per_row(fill, rows.dtype, rows.n_features)
+        filled = rows.per_row(fill, rows.dtype, rows.n_features)
+        if not outputs_frames(self):
+            return filled
+        numbered = [f"x{i}" for i in range(rows.n_features)]  # as scikit-learn names features
+        return as_frame(self, filled, X, getattr(self, "feature_names_in_", numbered))
 
-    def marginal(self, features: Numbers | Sequence[str]) -> Any:
+    def marginal(self, features: Numbers | str | Sequence[str]) -> Any:
         """Return the mixture of some features.
 
         Parameters
         ----------
-        features : array-like of int or str
-            Distinct features, by number or by the names that `fit` has seen.
+        features : str or array-like of int, str or bool
+            Distinct features, by number, by the names that `fit` has seen, or as a mask.
 
         Returns
         -------
@@ -177,7 +181,7 @@ class BaseEllipticalMixture(BaseMixture):
         nothing = np.empty(0, dtype=int)
         return self._marginal(checked_features(self, features), nothing, nothing)
 
-    def condition(self, features: Numbers | Sequence[str], values: Numbers) -> Any:
+    def condition(self, features: Numbers | str | Sequence[str], values: Numbers) -> Any:
         """Return the mixture of the other features given the values of some.
 
         Its weights are the components' posterior probabilities. Those of Student-t components have
@@ -186,9 +190,9 @@ class BaseEllipticalMixture(BaseMixture):
 
         Parameters
         ----------
-        features : array-like of int or str
-            Distinct features, by number or by the names that `fit` has seen, but not all.
-        values : array-like of float
+        features : str or array-like of int, str or bool
+            Distinct features, by number, by the names that `fit` has seen, or as a mask; not all.
+        values : float or array-like of float
             Their values.
 
         Returns
@@ -213,7 +217,7 @@ class BaseEllipticalMixture(BaseMixture):
         """
         given = checked_features(self, features)
         others = np.delete(np.arange(self._fitted.family.dim), given)
-        known = checked_array(values, "values").astype(np.float64)
+        known = np.atleast_1d(checked_array(values, "values").astype(np.float64))
         if known.shape != given.shape or not np.isfinite(known).all() or len(others) == 0:
             raise ValueError(
                 f"values should be finite, one for each of the {len(given)} features, of which "

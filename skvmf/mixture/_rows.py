@@ -231,6 +231,13 @@ def _refuse_no_array(X: Any) -> None:
         )
     if hasattr(X, "collect") and not hasattr(X, "__array__"):
         raise TypeError(f"X is a {type(X).__name__}, which holds no rows yet: give X.collect().")
+    if all(hasattr(X, name) for name in ("X", "obs", "var")):
+        raise TypeError(
+            f"X is a {type(X).__name__}, which holds more than rows: give its matrix X.X, or one "
+            "such as X.obsm['X_pca']; if it is backed by a file, X.to_memory().X."
+        )
+    if hasattr(X, "to_memory"):
+        raise TypeError(f"X is a {type(X).__name__}, whose rows are in a file: give X.to_memory().")
     dtypes = X.dtypes if _is_frame(X) else [getattr(X, "dtype", None)]
     if len(getattr(X, "shape", "")) == 1 or any(map(_is_time, dtypes)):
         _refuse_no_numbers(X)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial import KDTree
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.rows import normalize_rows
-from .._sklearn import check_rows, num_samples
+from .._sklearn import check_rows, num_samples, validate_data
 from .._typing import Array, MatrixLike, Options
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._maps import log_affinities
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 # Rounds of pushing discs apart, at most: discs that overlap after them stay so.
 _MAX_ROUNDS = 500
+# Between edges that touch, the eye sees no gap.
+_GAP = 1.08
+# Components that a map is computed from: eigenvectors of so many take less than a second.
+_MAX_LANDMARKS = 1000
 # The part of a disc's radius that rows are scattered over, which leaves its edge to be seen.
 _ROW_SPREAD = 0.8
 # Letters of names on a map, in points: smaller ones cannot be read, larger ones look like titles.
@@ -85,21 +90,28 @@ def map_positions(log_affinities: Array, radii: Array) -> Array:
     """Return positions (K, 2) for discs of given radii (K,).
 
     Classical scaling of Bhattacharyya distances (minus the log-overlaps, (K, K)), scaled to the
-    area of the discs, which are then pushed apart until none overlap.
+    area of the discs, which are then pushed apart until none overlap. Of many components, the
+    largest are landmarks, by distances to which the others are placed (de Silva and Tenenbaum,
+    "Sparse multidimensional scaling using landmark points", 2004).
     """
     K = len(radii)
     if K < 2:
         return np.zeros((K, 2))
     # The distances are taken for squared ones: those of two Gaussian components of the same
     # covariance are squares of a Mahalanobis distance. Components without overlap are finitely far.
-    squares = -np.maximum(log_affinities, -1e6)
-    squares = 0.5 * (squares + squares.T)
-    np.fill_diagonal(squares, 0)
-    centred = squares - squares.mean(axis=0)
+    landmarks = np.argsort(-radii, kind="stable")[:_MAX_LANDMARKS]
+    # The mean of both directions, which may differ by rounding.
+    affinities = 0.5 * (log_affinities[:, landmarks] + log_affinities[landmarks].T)
+    squares = -np.maximum(affinities, -1e6)
+    squares[landmarks, np.arange(len(landmarks))] = 0
+    # Rows far from the mean of the landmarks have large squared distances to all of them.
+    centred = squares - squares[landmarks].mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
-    eigenvalues, eigenvectors = np.linalg.eigh(-0.5 * centred)
+    eigenvalues, eigenvectors = np.linalg.eigh(-0.5 * centred[landmarks])
     largest_two = np.maximum(eigenvalues[::-1][:2], 0)
-    positions = eigenvectors[:, ::-1][:, :2] * np.sqrt(largest_two)
+    # Eigenvalues of zero, of components that are all alike, spread nothing.
+    scales = np.divide(1, np.sqrt(largest_two), out=np.zeros(2), where=largest_two > 0)
+    positions = -0.5 * centred @ (eigenvectors[:, ::-1][:, :2] * scales)
 
     # The signs of eigenvectors depend on the machine: the largest coordinate becomes positive.
     outermost = np.abs(positions).argmax(axis=0)
@@ -123,23 +135,52 @@ def _apart(positions: Array, radii: Array) -> Array:
     """Return nearby positions at which discs do not overlap."""
     # Two discs at one position have no direction to move in: the sunflower gives them one.
     positions = positions + 1e-3 * radii.mean() * _sunflower(len(radii))
-    # Between edges that touch, the eye sees no gap.
-    min_distances = 1.08 * (radii[:, np.newaxis] + radii)
-    np.fill_diagonal(min_distances, 0)
+    n = len(radii)
+    first, second = _nearby(positions, radii)
+    found_at = positions
     for _ in range(_MAX_ROUNDS):
-        gaps = positions[:, np.newaxis] - positions
-        distances = np.sqrt((gaps**2).sum(axis=-1))
-        overlaps = np.maximum(min_distances - distances, 0)
-        if overlaps.max() <= 1e-3 * radii.min():
+        if (((positions - found_at) ** 2).sum(axis=1) > (radii / 2) ** 2).any():
+            first, second = _nearby(positions, radii)
+            found_at = positions
+        gaps = positions[first] - positions[second]
+        distances = np.sqrt((gaps**2).sum(axis=1))
+        overlaps = np.maximum(_GAP * (radii[first] + radii[second]) - distances, 0)
+        if (overlaps <= 1e-3 * np.minimum(radii[first], radii[second])).all():
             break
-        directions = gaps / np.maximum(distances, 1e-12)[:, :, np.newaxis]
         # Less than half the way for each of two discs, as other neighbours push them, too, and at
         # most one radius, so that no disc jumps over another.
-        moves = 0.3 * (overlaps[:, :, np.newaxis] * directions).sum(axis=1)
+        pushes = 0.3 * (overlaps / np.maximum(distances, 1e-12))[:, np.newaxis] * gaps
+        moves = np.column_stack(
+            [np.bincount(first, push, n) - np.bincount(second, push, n) for push in pushes.T]
+        )
         lengths = np.sqrt((moves**2).sum(axis=1))
         parts = np.minimum(1, radii / np.maximum(lengths, 1e-12))
         positions = positions + moves * parts[:, np.newaxis]
     return positions
+
+
+def _nearby(positions: Array, radii: Array) -> tuple[Array, Array]:
+    """Return the pairs of discs that overlap, or may when each has moved by half its radius.
+
+    How far discs reach depends on the larger one of a pair. So discs of about one size search
+    together, for those of their size and below.
+    """
+    sizes = np.frexp(radii)[1]
+    firsts = []
+    seconds = []
+    for size in np.unique(sizes):
+        large = np.flatnonzero(sizes == size)
+        others = np.flatnonzero(sizes <= size)
+        reach = (2 * _GAP + 1) * radii[large].max()
+        tree = KDTree(positions[others])
+        near = KDTree(positions[large]).sparse_distance_matrix(tree, reach, output_type="ndarray")
+        first = large[near["i"]]
+        second = others[near["j"]]
+        # Two of one size find each other twice, and each finds itself.
+        chosen = (sizes[second] < size) | (first < second)
+        firsts.append(first[chosen])
+        seconds.append(second[chosen])
+    return np.concatenate(firsts), np.concatenate(seconds)
 
 
 def _sunflower(n: int) -> Array:
@@ -546,7 +587,7 @@ class MixtureDisplay:
         estimator: BaseEllipticalMixture | GaussianMixture,
         X: ArrayLike,
         *,
-        features: Sequence[int] = (0, 1),
+        features: Sequence[int] | None = None,
         labels: ArrayLike | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -558,10 +599,11 @@ class MixtureDisplay:
             A fitted mixture with a `covariance_type`, also scikit-learn's ``GaussianMixture``. Of
             Student-t components the scale matrices are drawn.
         X : array-like of shape (n_samples, n_features)
-            The rows, of which those are drawn that lack neither feature; Dask arrays are read into
-            memory.
-        features : tuple of two int, default=(0, 1)
-            The features to draw.
+            The rows, of which those are drawn that lack none of the features; Dask arrays are read
+            into memory.
+        features : tuple of one or two int, default=None
+            The features to draw; None is the first two, or the only one. Of one feature, rows have
+            random heights, and only the widths of ellipses mean something.
         labels : array-like of shape (n_samples,), default=None
             What colours the rows, as numbers or names; None is ``estimator.predict(X)``.
         **kwargs : dict
@@ -585,14 +627,18 @@ class MixtureDisplay:
                 "draws the ellipses of covariances. Give a Gaussian or Student-t mixture."
             )
         n_features = estimator.means_.shape[1]
+        if features is None:
+            features = range(min(n_features, 2))
         features = list(features)
         known = all(isinstance(i, int | np.integer) and 0 <= i < n_features for i in features)
-        if len(features) != 2 or not known:
+        if len(features) not in (1, 2) or not known:
             raise ValueError(
-                f"features should be two of the {n_features} features, counted from 0, got "
+                f"features should be one or two of the {n_features} features, counted from 0, got "
                 f"{features}."
             )
         X = in_memory(X)
+        # Given labels, no prediction compares the names of features.
+        validate_data(estimator, X, reset=False, skip_check_array=True)
         names = getattr(estimator, "feature_names_in_", None)
         if names is None:
             names = [f"feature {i}" for i in range(n_features)]
@@ -638,15 +684,27 @@ class MixtureDisplay:
         if self.X is not None:
             colours = "0.6" if self.labels is None else row_colours(self.labels)
             style = {"c": colours, "s": 10, "alpha": 0.6, "linewidths": 0}
-            self.scatter_ = self.ax_.scatter(*self.X.T, **style | (scatter_kwargs or {}))
+            x = self.X[:, 0]
+            # The same heights each time, so that a picture drawn again is the same.
+            y = np.random.default_rng(0).random(len(x)) if self._is_flat else self.X[:, 1]
+            self.scatter_ = self.ax_.scatter(x, y, **style | (scatter_kwargs or {}))
         active = np.flatnonzero(self.weights > 0)
         self.ellipses_ = [self._ellipse(k, n_std, ellipse_kwargs or {}) for k in active]
         for ellipse in self.ellipses_:
             self.ax_.add_patch(ellipse)
         self.ax_.autoscale_view()
         if self.feature_names is not None:
-            self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
+            self.ax_.set_xlabel(self.feature_names[0])
+            if not self._is_flat:
+                self.ax_.set_ylabel(self.feature_names[1])
+        if self._is_flat:
+            self.ax_.set_yticks([])
         return self
+
+    @property
+    def _is_flat(self) -> bool:
+        """Whether there is one feature, so that heights mean nothing."""
+        return self.means.shape[1] == 1
 
     def _ellipse(self, k: int | np.integer[Any], n_std: float, options: Options) -> Any:
         """Return the ellipse of component k, as opaque as its weight."""
@@ -654,8 +712,6 @@ class MixtureDisplay:
         from matplotlib.patches import Ellipse
 
         variances, axes = np.linalg.eigh(self.covariances[k])
-        # Rounding may give a singular matrix a negative eigenvalue.
-        width, height = 2 * n_std * np.sqrt(np.maximum(variances, 0))
         # Rows stay visible below the heaviest component, and the edge of the lightest, too.
         opacity = 0.4 * self.weights[k] / self.weights.max()
         style: Options = {
@@ -663,5 +719,10 @@ class MixtureDisplay:
             "edgecolor": to_rgba(component_colour(k), 0.3 + opacity),
             "linewidth": 1.5,
         }
+        if self._is_flat:
+            width = 2 * n_std * np.sqrt(variances[0])
+            return Ellipse((self.means[k, 0], 0.5), width, 1.0, **style | options)
+        # Rounding may give a singular matrix a negative eigenvalue.
+        width, height = 2 * n_std * np.sqrt(np.maximum(variances, 0))
         angle = np.degrees(np.arctan2(axes[1, 0], axes[0, 0]))
         return Ellipse(self.means[k], width, height, angle=angle, **style | options)

@@ -177,3 +177,20 @@ def test_priors_by_number_move_with_their_components():
     renumbered = renumber_components(reference, mixture)
     assert_array_equal(renumbered.weight_concentration_prior, [0.5, 1, 2, 3, 4])
     assert_array_equal(mixture.weight_concentration_prior, [3, 1, 4, 0.5, 2])
+
+
+@pytest.mark.parametrize("estimator", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_features_are_told_by_their_names(estimator):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = np.repeat(4 * np.eye(3), 60, axis=0) + rng.normal(size=(180, 3))
+    rows = pd.DataFrame(X, columns=["a", "b", "c"])
+    mixture = estimator(3, random_state=0).fit(rows)
+    other = estimator(3, random_state=0).fit(rows[["c", "a", "b"]])
+    matched = match_components(mixture, other)
+    expected = other.predict(rows[["c", "a", "b"]])
+    assert (matched.indices[mixture.predict(rows)] == expected).mean() > 0.98
+    assert matched.overlaps.min() > 0.98
+    third = estimator(3, random_state=0).fit(rows.rename(columns={"c": "d"}))
+    with pytest.raises(ValueError, match="only: c, d"):
+        match_components(mixture, third)

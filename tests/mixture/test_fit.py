@@ -145,6 +145,17 @@ def test_parameters_set_after_a_fit_are_checked(estimator):
     assert mixture.means_ is means
 
 
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_predictions_check_only_the_parameters_that_they_read(estimator, monkeypatch):
+    mixture = estimator(2, random_state=0).fit(X)
+    row = X[:1]
+    expected = mixture.predict_proba(row)
+    # To check all of them takes longer than one row does.
+    monkeypatch.setattr(estimator, "_validate_params", lambda self: pytest.fail("checked again"))
+    np.testing.assert_array_equal(mixture.predict_proba(row), expected)
+    assert mixture.predict(row).shape == mixture.score_samples(row).shape == (1,)
+
+
 # Starts.
 
 

@@ -82,9 +82,9 @@ def test_what_cannot_be_drawn_is_refused():
     mixture = RelativeGMM(2, random_state=0).fit(X)
     sphere = VonMisesFisherMixture(2, random_state=0).fit(X)
     for estimator, options, message in [
-        (mixture, dict(features=(0, 3)), "two of the 3 features"),
-        (mixture, dict(features=(0, 1, 2)), "two of the 3 features"),
-        (mixture, dict(features=(0, -1)), "two of the 3 features"),
+        (mixture, dict(features=(0, 3)), "one or two of the 3 features"),
+        (mixture, dict(features=(0, 1, 2)), "one or two of the 3 features"),
+        (mixture, dict(features=(0, -1)), "one or two of the 3 features"),
         (mixture, dict(labels=[0]), r"shape \(150,\)"),
         (sphere, {}, "VonMisesFisherMixture has no covariance_type"),
         (RelativeGMM(), {}, "not fitted"),
@@ -139,3 +139,28 @@ def test_rows_with_missing_values_are_drawn_where_both_features_are_known():
     drawn = np.ma.filled(display.scatter_.get_offsets(), np.nan)
     assert_array_equal(np.isnan(drawn).any(axis=1).nonzero()[0], [3, 5])
     display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("make", [SparseGaussianMixture, StudentTMixture, GaussianMixture])
+def test_one_feature_has_widths_and_no_heights(make):
+    X = blobs()[:, :1]
+    mixture = make(2, random_state=0).fit(X)
+    display = MixtureDisplay.from_estimator(mixture, X, n_std=1.5)
+    widths = [ellipse.width for ellipse in display.ellipses_]
+    assert_allclose(widths, 3 * np.sqrt(matrices(mixture)[:, 0, 0]))
+    centres = [ellipse.center[0] for ellipse in display.ellipses_]
+    assert_allclose(centres, mixture.means_[:, 0])
+    assert_array_equal(display.scatter_.get_offsets()[:, 0], X[:, 0])
+    assert display.ax_.get_xlabel() == "feature 0"
+    chosen = MixtureDisplay.from_estimator(mixture, X, features=[0])
+    assert_array_equal(chosen.scatter_.get_offsets(), display.scatter_.get_offsets())
+
+
+def test_frames_with_features_in_another_order_are_refused():
+    pd = pytest.importorskip("pandas")
+    rows = pd.DataFrame(blobs(), columns=["a", "b", "c"])
+    mixture = SparseGaussianMixture(2, random_state=0).fit(rows)
+    labels = mixture.predict(rows)
+    MixtureDisplay.from_estimator(mixture, rows, labels=labels)
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        MixtureDisplay.from_estimator(mixture, rows[["c", "a", "b"]], labels=labels)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from skvmf import ComponentPath, SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.datasets import make_vonmises_fisher_blobs
 from skvmf.inspection import component_summary
 from skvmf.plotting import cluster_report
+from skvmf.plotting._displays import map_positions
 
 WORDS = ["apple pear", "violin cello", "granite slate", "sparrow finch", "copper zinc"]
 EVIL = '</script><script>document.title = "taken"</script><img src=x onerror="alert(1)"> zebra'
@@ -191,3 +193,18 @@ def test_a_browser_shows_folds_searches_and_runs_no_text(path, rows, report, sch
         assert (errors, requests) == ([], [file.as_uri()])
         page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.slow
+def test_the_map_of_thousands_of_clusters_takes_seconds():
+    rng = np.random.default_rng(0)
+    points = 3 * rng.normal(size=(4000, 3))
+    radii = np.sqrt(rng.dirichlet(np.ones(4000)))
+    log_affinities = np.array([-((points - point) ** 2).sum(axis=1) / 8 for point in points])
+    began = time.process_time()
+    positions = map_positions(log_affinities, radii)
+    assert time.process_time() - began < 20
+    for i in range(len(points)):
+        distances = np.linalg.norm(positions - positions[i], axis=1)
+        distances[i] = np.inf
+        assert (distances > 0.99 * (radii + radii[i])).all()
