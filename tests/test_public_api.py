@@ -37,6 +37,9 @@ NAMES = {
         kl_divergence log_partition log_partition_deficit log_sphere_area logpdf mean_negentropy
         mean_resultant_length natural_parameter negentropy negentropy_hessian
         negentropy_hessian_product rvs variance_eigenvalues variance_function""",
+    "skvmf.families": """BaseMixture Constraint Family FenchelYoungPosterior Gradients MergeCost
+        Mixture ModifiedDirichlet ParameterBlock Proposal Scores SeedFamily Statistics Update
+        as_dense labels make_rows make_start repeat_columns run_em""",
     "skvmf.feature_extraction": "FisherVectorTransformer embedding_table",
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
     "skvmf.inspection": """ComponentSummary component_stability component_summary
