@@ -123,7 +123,8 @@ MIXTURE_METHODS = {
 }
 BOX = "background_weight background_bounds params"
 ELLIPTICAL_METHODS = MIXTURE_METHODS | {
-    **{"impute": "X", "marginal": "features", "condition": "features values"}
+    **{"impute": "X", "marginal": "features", "condition": "features values"},
+    "predict_features": "features X quantiles",
 }
 GAUSSIAN_METHODS = ELLIPTICAL_METHODS | {"from_parameters": f"weights means covariances {BOX}"}
 METHODS = {
