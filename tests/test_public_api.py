@@ -88,7 +88,7 @@ PARAMETERS = {
         **{"criterion": "slope", "validation_fraction": None, "refit": True},
         **{"random_state": None, "verbose": 0},
     },
-    DirectionWhitener: {"strength": 0.5},
+    DirectionWhitener: {"strength": 0.25},
     DependencyModelWithValence: {
         **{"inference": "map", "init": "harmonic", "distance_power": 1.0, "temperature": 1.0},
         **{"tags": None, "unknown_tags": "error"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,8 +18,8 @@ from .._typing import Array
 
 # Two letters, digits or underscores, and at least one letter: a line of underscores is no word.
 TOKEN = r"(?u)\b(?=\w*[^\W\d_])\w\w+\b"
-# With one letter, too: such a word may be between two others.
-_WORD = re.compile(r"\w+")
+# No stop or comma, and no other word, is between the words of a phrase.
+_WORDS_AND_STOPS = re.compile(r"\w+|[^\w\s-]+")
 # From so many classes on, a word that is frequent in nearly all of them is taken for a stop word,
 # of whatever language. With fewer, two clusters of one topic would lose its name.
 _MIN_CLASSES = 5
@@ -99,9 +99,14 @@ class ClassWords:
 
 
 def count_words(
-    texts: Sequence[str], labels: Array, n_words: int, vectorizer: Any = None
+    texts: Sequence[str],
+    labels: Array,
+    n_words: int,
+    vectorizer: Any = None,
+    *,
+    phrases: bool = True,
 ) -> ClassWords:
-    """Count the words of texts by label, as a vectorizer does; None also finds phrases."""
+    """Count the words of texts by label, as a vectorizer does; None finds phrases, if asked to."""
     counter = vectorizer
     if counter is None:
         counter = CountVectorizer(stop_words="english", token_pattern=TOKEN)
@@ -121,11 +126,12 @@ def count_words(
     if vectorizer is not None:
         return ClassWords(words, classes, counts, np.zeros(len(words), dtype=bool))
     found = ClassWords(words, classes, counts, _is_shared(counts))
+    if not phrases:
+        return found
     candidates = {
         int(label): set(found.of_class(label, _CANDIDATES * n_words)) for label in classes
     }
-    phrases = _pairs(texts, labels, candidates)
-    return ClassWords(words, classes, counts, found.is_shared, phrases)
+    return replace(found, phrases=_pairs(texts, labels, candidates))
 
 
 def with_phrases(
@@ -165,11 +171,6 @@ def _pairs(
     found: dict[int, Counter[tuple[str, str]]] = {label: Counter() for label in candidates}
     for text, label in zip(texts, labels.tolist(), strict=True):
         own = candidates[label]
-        text = text.lower()
-        for first, second in pairwise(_WORD.finditer(text)):
-            pair = first.group(), second.group()
-            # No stop, comma or line of dashes is between the words of a phrase.
-            between = text[first.end() : second.start()]
-            if pair[0] in own and pair[1] in own and (between.isspace() or between == "-"):
-                found[label][pair] += 1
+        parts = _WORDS_AND_STOPS.findall(text.lower())
+        found[label].update(pair for pair in pairwise(parts) if pair[0] in own and pair[1] in own)
     return found

@@ -37,8 +37,8 @@ def methods(K, n_features):
     as_they_are, directions = FunctionTransformer(), VonMisesFisherMixture(K)
     return [
         ("VonMisesFisherMixture", as_they_are, directions),
-        ("DirectionWhitener(.25) before it", DirectionWhitener(0.25), directions),
-        ("DirectionWhitener() before it", DirectionWhitener(), directions),
+        ("DirectionWhitener before it", DirectionWhitener(0.25), directions),
+        ("DirectionWhitener(0.5) before it", DirectionWhitener(0.5), directions),
         ("StudentTMixture", fewer, StudentTMixture(K)),
         ("SparseGaussianMixture", fewer, SparseGaussianMixture(K)),
         ("scikit-learn's GaussianMixture", fewer, GaussianMixture(K)),
