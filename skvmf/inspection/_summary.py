@@ -327,7 +327,8 @@ def component_summary(
     vectorizer : estimator instance, default=None
         How the words of `texts` are counted. None is scikit-learn's ``CountVectorizer`` without
         English stop words, without tokens that have no letter, and of five clusters or more without
-        words that nearly all of them share; two words that mostly follow each other are one.
+        words that nearly all of them share; a word counts as the root of how often a text has it,
+        and two words that mostly follow each other are one.
     stability : Bunch, default=None
         What :func:`component_stability` has returned for the mixture, to show it.
 

@@ -117,6 +117,9 @@ def count_words(
         nothing = sparse.csr_array((len(classes), 0))
         return ClassWords(np.empty(0, dtype=str), classes, nothing, np.zeros(0, dtype=bool))
     by_text = counter.fit_transform(texts)
+    if vectorizer is None:
+        # A single text that repeats a word says less about its class than several that have it.
+        by_text.data = np.sqrt(by_text.data)
     n = len(texts)
     membership = sparse.csr_array((np.ones(n), (numbers, np.arange(n))), (len(classes), n))
     counts = sparse.csr_array(membership @ by_text)
@@ -172,5 +175,5 @@ def _pairs(
     for text, label in zip(texts, labels.tolist(), strict=True):
         own = candidates[label]
         parts = _WORDS_AND_STOPS.findall(text.lower())
-        found[label].update(pair for pair in pairwise(parts) if pair[0] in own and pair[1] in own)
+        found[label].update({pair for pair in pairwise(parts) if pair[0] in own and pair[1] in own})
     return found

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
@@ -15,15 +15,17 @@ from .._typing import Array
 _MIN_TEXTS = 2
 
 
-def word_index(texts: Sequence[str]) -> dict[str, Any]:
-    """Return which texts have each word: words in order, and numbers of texts in base64.
+def word_index(texts: Sequence[str]) -> dict[str, str]:
+    """Return which texts have each word: words in order, a line each, and numbers of texts.
+
+    Both are compressed by deflate, in base64.
 
     A word has the number of its texts and then the gaps between their numbers, each in groups of
     seven bits, the lowest first, with 128 added to all groups of a number but the last.
     """
     counter = CountVectorizer(token_pattern=r"(?u)\b\w+\b", binary=True)
     if not any(map(counter.build_analyzer(), texts)):
-        return {"words": [], "texts": ""}
+        return {"words": "", "texts": ""}
     by_word = counter.fit_transform(texts).tocsc()
     by_word.sort_indices()
     n_texts = np.diff(by_word.indptr)
@@ -31,13 +33,18 @@ def word_index(texts: Sequence[str]) -> dict[str, Any]:
     kept = np.flatnonzero(n_texts >= _MIN_TEXTS)
     by_word = by_word[:, kept]
     if len(kept) == 0:
-        return {"words": [], "texts": ""}
+        return {"words": "", "texts": ""}
     starts = by_word.indptr[:-1]
     gaps = np.diff(by_word.indices, prepend=0)
     # The first of a word is its number itself, and before it comes how many there are.
     gaps[starts] = by_word.indices[starts]
     packed = _packed(np.insert(gaps, starts, n_texts[kept]))
-    return {"words": words[kept].tolist(), "texts": b64encode(packed).decode("ascii")}
+    lines = "\n".join(words[kept].tolist()).encode("utf-8", "replace")
+    return {"words": _compressed(lines), "texts": _compressed(packed)}
+
+
+def _compressed(content: bytes) -> str:
+    return b64encode(zlib.compress(content, 9)).decode("ascii")
 
 
 def _packed(numbers: Array) -> bytes:
