@@ -151,7 +151,15 @@ def with_phrases(
         for word, share in shares.items():
             if share >= _SHARE_OF_WORD:
                 in_phrase[word] = f"{first} {second}"
-    return list(dict.fromkeys(in_phrase.get(name, name) for name in names))
+    chosen: list[str] = []
+    said: set[str] = set()
+    for name in names:
+        part = in_phrase.get(name, name)
+        words = set(part.split())
+        if not words & said:
+            chosen.append(part)
+            said |= words
+    return chosen
 
 
 def _is_shared(counts: Any) -> Array:

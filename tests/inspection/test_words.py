@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.inspection import component_summary
+from skvmf.inspection._words import with_phrases
 
 TEXTS = [
     "The puck is on the ice.",
@@ -184,3 +186,11 @@ def test_two_words_that_follow_each_other_are_one():
     summary = component_summary(X=np.eye(6)[labels], texts=apart, labels=labels)
     words = dict(zip(summary.labels, summary.words, strict=True))
     assert set(words[0]) == {"neural", "network"}
+
+
+def test_a_phrase_takes_the_place_of_its_words():
+    phrases = Counter({("neural", "network"): 9, ("deep", "neural"): 3, ("a", "b"): 2})
+    uses = {"neural": 10, "network": 30, "deep": 40, "a": 2, "b": 2}
+    names = with_phrases(["deep", "neural", "network", "a"], phrases, uses)
+    assert names == ["deep", "neural network", "a"]
+    assert with_phrases(["network", "neural"], phrases, uses) == ["network"]
