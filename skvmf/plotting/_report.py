@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from html import escape
 from itertools import zip_longest
 from os import PathLike
@@ -147,46 +147,55 @@ def cluster_report(
     if merges is None:
         merges = _merges_by_overlap(affinities)
     unlikely = np.argsort(mixture.score_samples(X), kind="stable")[:_N_OUTLIERS].tolist()
-    template = Path(__file__).with_name("_report.html").read_text(encoding="utf-8")
     clusters = np.array([cluster_of.get(k, -1) for k in range(-1, summary.n_components)])
     clusters = clusters[of_rows + 1]
-
     words = _words_of_merges(texts, clusters, merges, len(cluster_of), vectorizer)
-    # The index of each sample of rows, which several lengths of texts may go with.
-    index: dict[int, Any] = {}
 
-    n_points = _MAX_POINTS
-    length = _MAX_TEXT_LENGTH
-    while True:
+    @cache
+    def sample(n_points: int) -> tuple[dict[str, list[Any]], dict[str, str]]:
+        """Return rows for the map and the index of their words."""
+        points = _points(mixture, X, clusters, list(cluster_of), positions, radii, n_points)
+        searched = [] if texts is None else [texts[i] for i in points["row"]]
+        return points, word_index(searched)
+
+    def data(n_points: int, length: int) -> dict[str, Any]:
         row = partial(_row, texts, length)
-        points = _points(mixture, X, clusters, list(cluster_of), positions, radii, n_points, row)
-        if n_points not in index:
-            searched = [] if texts is None else [texts[i] for i in points["row"]]
-            index[n_points] = word_index(searched)
-        data = {
+        points, index = sample(n_points)
+        return {
             "title": title,
             "n_rows": len(of_rows),
             "n_outliers": summary.n_outliers,
             "clusters": _clusters(summary, _names(summary, names), positions, radii, row),
             "merges": merges,
             "words": words,
-            "points": points,
-            "index": index[n_points],
+            "points": points | {"text": [row(i)[1] for i in points["row"]]},
+            "index": index,
             "labels": _packed_labels(clusters),
             "outliers": [row(i) for i in unlikely],
         }
+
+    Path(file).write_bytes(_page(data, title, len(of_rows)))
+
+
+def _page(data: Callable[[int, int], dict[str, Any]], title: str, n_rows: int) -> bytes:
+    """Return the page of data, given how many points it has and how long texts are, that fits."""
+    template = Path(__file__).with_name("_report.html").read_text(encoding="utf-8")
+    n_points = min(_MAX_POINTS, n_rows)
+    length = _MAX_TEXT_LENGTH
+    while True:
+        text = json.dumps(data(n_points, length), ensure_ascii=False, separators=(",", ":"))
         # No text may end the script that holds it.
-        text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-        page = template.replace("TITLE", escape(title), 1).replace("DATA", text, 1)
+        text = text.replace("<", "\\u003c")
+        # The title comes first in the page, so that no text and no title is taken for a place.
+        page = template.replace("DATA", text, 1).replace("TITLE", escape(title), 1)
         encoded = page.encode("utf-8", "replace")
         if len(encoded) <= _MAX_BYTES or n_points < _MIN_POINTS:
-            break
+            return encoded
         # The search knows all words: a text may be cut to what a line has before rows are left out.
         if length > _MIN_TEXT_LENGTH:
             length = max(_MIN_TEXT_LENGTH, length // 2)
         else:
-            n_points = 3 * min(n_points, len(of_rows)) // 4
-    Path(file).write_bytes(encoded)
+            n_points = 3 * n_points // 4
 
 
 def _are_texts(X: Any) -> bool:
@@ -277,7 +286,6 @@ def _points(
     positions: Array,
     radii: Array,
     n_points: int,
-    row: Row,
 ) -> dict[str, list[Any]]:
     """Return rows for the map: so many, if there are, and the same each time."""
     n_rows = len(clusters)
@@ -290,7 +298,6 @@ def _points(
         "y": xy[:, 1].tolist(),
         "k": clusters[indices].tolist(),
         "row": indices.tolist(),
-        "text": [row(i)[1] for i in indices.tolist()],
     }
 
 

@@ -5,6 +5,7 @@ import json
 import shutil
 import zlib
 from base64 import b64decode
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -144,6 +145,17 @@ def test_many_rows_are_sampled_into_five_megabytes(report):
     assert 5_000 < len(data["points"]["x"]) <= 20_000
     assert np.all(np.diff(data["points"]["row"]) > 0)
     assert data == Page(report(mixture, X, [f"{WORDS[label]} " + "漢字" * 150 for label in y])).data
+
+
+@pytest.mark.parametrize("title", ["DATA", "TITLE", "<b>"])
+def test_titles_and_texts_are_not_taken_for_places_of_the_page(rows, tmp_path, title):
+    X, _ = rows
+    mixture = VonMisesFisherMixture(2, random_state=0).fit(X)
+    cluster_report(mixture, X, [title] * 500, file=tmp_path / "page.html", title=title)
+    page = Page(tmp_path / "page.html")
+    assert page.data["title"] == page.data["points"]["text"][0] == title
+    written = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"<title>{escape(title)}</title>" in written
 
 
 def test_wrong_texts_are_refused(path, rows, report):

@@ -50,14 +50,17 @@ def _predict_block(point: Point, features: Array, levels: Array, block: DenseBlo
     missing, pattern_of = np.unique(np.isnan(block.X), axis=0, return_inverse=True)
     for i, is_missing in enumerate(missing):
         members = np.flatnonzero(pattern_of.ravel() == i)
-        given, unknown = np.flatnonzero(~is_missing), np.flatnonzero(is_missing)
-        kind, components = point.family.type, point.components
+        given = np.flatnonzero(~is_missing)
+        unknown = np.flatnonzero(is_missing)
+        kind = point.family.type
+        components = point.components
         values = block.X[np.ix_(members, given)].astype(np.float64)
         means, shapes = conditional(kind, components, unknown, given, values)
         means = np.broadcast_to(means, (len(members), len(components), len(unknown)))
         scales = _variances(kind, shapes, len(components), len(unknown))
         wanted = np.searchsorted(unknown, features)
-        means, scales = means[..., wanted], scales[:, wanted]
+        means = means[..., wanted]
+        scales = scales[:, wanted]
         if scores.cache is None:
             dof = np.inf
         else:  # of Student-t components: the farther the given values, the wider
