@@ -146,9 +146,9 @@ def cluster_report(
     merges = _merges(path, X, of_rows, labels is not None, cluster_of)
     if merges is None:
         merges = _merges_by_overlap(affinities)
-    unlikely = np.argsort(mixture.score_samples(X), kind="stable")[:_N_OUTLIERS].tolist()
     clusters = np.array([cluster_of.get(k, -1) for k in range(-1, summary.n_components)])
     clusters = clusters[of_rows + 1]
+    unlikely = _least_likely(mixture.score_samples(X), clusters)
     words = _words_of_merges(texts, clusters, merges, len(cluster_of), vectorizer)
 
     @cache
@@ -196,6 +196,15 @@ def _page(data: Callable[[int, int], dict[str, Any]], title: str, n_rows: int) -
             length = max(_MIN_TEXT_LENGTH, length // 2)
         else:
             n_points = 3 * n_points // 4
+
+
+def _least_likely(log_densities: Array, clusters: Array) -> list[int]:
+    """Return the numbers of the least likely outliers, or rows if there are no outliers."""
+    candidates = np.flatnonzero(clusters < 0)
+    if len(candidates) == 0:
+        candidates = np.arange(len(clusters))
+    order = np.argsort(log_densities[candidates], kind="stable")
+    return candidates[order[:_N_OUTLIERS]].tolist()
 
 
 def _are_texts(X: Any) -> bool:

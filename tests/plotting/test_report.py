@@ -309,6 +309,20 @@ def test_labels_are_saved_for_all_rows(path, rows, report, browser, tmp_path):
     assert opened.errors == []
 
 
+@pytest.mark.parametrize("background", [True, False])
+def test_outliers_say_of_how_many_they_are(rows, report, browser, background):
+    X, texts = rows
+    mixture = VonMisesFisherMixture(3, background=background, random_state=0).fit(X)
+    labels = mixture.predict(X)
+    n_outliers = np.count_nonzero(labels < 0)
+    page = Opened(browser, report(mixture, X, texts), "#outliers").page
+    scores = np.where((labels < 0) | (not n_outliers), mixture.score_samples(X), np.inf)
+    least = np.argsort(scores, kind="stable")[: min(20, n_outliers or 20)].tolist()
+    assert page.evaluate("outliers.map(([row, text]) => row)") == least
+    of = f"{n_outliers} outliers" if n_outliers else "500 rows"
+    assert page.inner_text("h3") == f"{len(least)} of {of}, the least likely first"
+
+
 def test_a_link_opens_a_cluster(path, rows, report, browser):
     file = report(path, *rows)
     page = Opened(browser, file, "#3").page
