@@ -64,12 +64,15 @@ def check_family(family: AnyFamily, X: MatrixLike | None = None) -> None:
 
     Examples
     --------
-    >>> from skvmf import VonMisesFisherMixture
-    >>> from skvmf.datasets import make_vonmises_fisher_blobs
+    The page :doc:`/contributing/add_a_family` writes two families and checks them. A class in place
+    of a family is a mistake that a message explains:
+
+    >>> from skvmf.families import Family
     >>> from skvmf.testing import check_family
-    >>> X, _ = make_vonmises_fisher_blobs(60, 4, centers=2, random_state=0)
-    >>> family = VonMisesFisherMixture(2)._family(n_features=4)  # or one of your own
-    >>> check_family(family, X)
+    >>> check_family(Family)
+    Traceback (most recent call last):
+        ...
+    TypeError: check_family takes a family, not its class: check_family(Family(dim)), ...
     """
     _require_family(family)
     rng = np.random.default_rng(0)
