@@ -50,7 +50,6 @@ exclude_patterns = [
     "generated/rivals.rst",
     "generated/reproduction_*.rst",
     "generated/speed.rst",
-    "generated/speed_card.rst",
     "generated/upcoming.rst",
     "generated/backreferences",
     "whats_new",
@@ -185,11 +184,10 @@ def _describe_architecture(app):
 
 
 def _write_speed(app):
-    """Write tables and pictures of the performance page and the speed card of the home page."""
+    """Write tables and pictures of the performance page."""
     speed = runpy.run_path(str(HERE / "speed_table.py"))
     tables = speed["speed_table"](speed["MAIN"]) + "\n" + speed["folded"](speed["speed_table"]())
     (GENERATED / "speed.rst").write_text(tables, encoding="utf-8")
-    (GENERATED / "speed_card.rst").write_text(speed["speed_card"](), encoding="utf-8")
     runpy.run_path(str(HERE / "rivals_picture.py"))["write"](GENERATED)
 
 

@@ -1,4 +1,4 @@
-"""The speed table of the guide and the speed card of the home page, from ``speed.json``.
+"""The speed table of the guide, from ``speed.json``.
 
 ``asv_bench/speed.py`` measures the figures.
 """
@@ -71,20 +71,3 @@ def folded(text):
     """Return a text in a box that opens with a click."""
     lines = [f"   {line}".rstrip() for line in text.splitlines()]
     return "\n".join([".. dropdown:: All benchmarks", "", *lines, ""])
-
-
-def speed_card():
-    """Return the card of the home page as reStructuredText, with the worse kind of processor."""
-    figures = json.loads(RECORD.read_text(encoding="utf-8"))["figures"]
-    kinds = ("full", "diag", "tied")
-    steps = {kind: figures[f"{GAUSSIAN} {kind} float64 soft 1.0"] for kind in kinds}
-    times = {kind: min(map(median, filter(None, own.values()))) for kind, own in steps.items()}
-    least, most = min(times.values()), max(times.values())
-    return (
-        f".. grid-item-card:: {least:.0f} to {most:.0f} times as fast\n"
-        "   :link: user_guide/performance\n"
-        "   :link-type: doc\n\n"
-        "   One EM step of a Gaussian mixture compared with scikit-learn's ``GaussianMixture``:\n"
-        f"   {times['full']:.1f} times as fast with full, {times['diag']:.1f} with diagonal and\n"
-        f"   {times['tied']:.1f} with tied covariances, on the same rows and one thread.\n"
-    )

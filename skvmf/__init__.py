@@ -10,6 +10,7 @@ from .mixture import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMis
 if TYPE_CHECKING:  # imported when they are asked for
     from . import datasets as datasets
     from . import distributions as distributions
+    from . import families as families
     from . import grammar as grammar
     from . import inspection as inspection
     from . import model_selection as model_selection
@@ -31,8 +32,8 @@ __all__ = [
     "component_summary",
 ]
 _PACKAGES = [
-    *("datasets", "distributions", "feature_extraction", "grammar", "inspection", "mixture"),
-    *("model_selection", "neural", "plotting", "preprocessing", "testing"),
+    *("datasets", "distributions", "families", "feature_extraction", "grammar", "inspection"),
+    *("mixture", "model_selection", "neural", "plotting", "preprocessing", "testing"),
 ]
 _FROM = {"ComponentPath": "model_selection", "component_summary": "inspection"}
 

@@ -4,6 +4,7 @@
 what they need and caches it, so that later processes do not wait for it.
 """
 
+import argparse
 import sys
 import time
 import warnings
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from ._typing import MatrixLike
+from ._typing import Array, MatrixLike
 from .feature_extraction import FisherVectorTransformer
 from .mixture import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
@@ -28,6 +29,15 @@ DIRECTIONAL_OPTIONS: list[dict[str, Any]] = [
 
 def main() -> None:
     """Compile, and print what was done."""
+    parser = argparse.ArgumentParser(
+        prog="python -m skvmf.compile",
+        description=(
+            "Compile what fits and predictions of mixtures and Fisher vectors need, and cache it, "
+            "so that later processes do not wait for it. This takes a minute or two. Numba's "
+            "cache is beside the package, or where the environment variable NUMBA_CACHE_DIR says."
+        ),
+    )
+    parser.parse_args()
     start = time.perf_counter()
     with warnings.catch_warnings():
         # Fits of two steps do not converge.
@@ -63,12 +73,26 @@ def fit_all() -> None:
         for gaussian in gaussians:
             use(gaussian, X)
             use(gaussian, far.astype(dtype))
+        _use_missing_values(X)
 
         bags = [X[:50], X[50:]]
         for mixture in VonMisesFisherMixture(2, **SHORT_FIT), SparseGaussianMixture(2, **diagonal):
             FisherVectorTransformer(mixture).fit_transform(bags)
     # Rows of float16 become float32 as they are read.
     use(VonMisesFisherMixture(3, **SHORT_FIT), near.astype(np.float16))
+
+
+def _use_missing_values(X: Array) -> None:
+    """Fit mixtures to rows of which values are missing, and fill these."""
+    X = X.copy()
+    # Few patterns with many rows, and many with few, have kernels of their own.
+    X[::2, 0] = np.nan
+    X[np.arange(1, 31, 2), np.arange(15) % 5 + 1] = np.nan
+    for kind in "full", "diag":
+        options = SHORT_FIT | {"covariance_type": kind, "missing_values": "marginal"}
+        for mixture in SparseGaussianMixture(3, **options), StudentTMixture(3, **options):
+            use(mixture, X)
+            mixture.impute(X)
 
 
 def use(mixture: VonMisesFisherMixture | GaussianMixture, X: MatrixLike) -> None:

@@ -14,6 +14,7 @@ from skvmf._engine.rows import sources as rows
 from skvmf._engine.search import merging_start as starts
 from skvmf.grammar import _model as grammar
 from skvmf.mixture import _parameters
+from skvmf.model_selection import _component_path
 
 
 def fits_at_work():
@@ -37,6 +38,11 @@ def few_rows_in_blocks(size=8):
     few = partial(mock.patch.object, attribute="block_rows", autospec=True, return_value=size)
     with few(rows), few(dask), few(blocks):
         yield
+
+
+def patience_of_a_path(seconds):
+    """Let a path that prints nothing say sooner, or later, that it is at work."""
+    return mock.patch.object(_component_path, "_PATIENCE", seconds)
 
 
 def few_sentences_in_blocks():

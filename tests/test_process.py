@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.compile import counts
 
 from .conftest import peak_of
@@ -158,6 +158,7 @@ def test_compiled_code_is_kept_and_can_be_turned_off(tmp_path):
 
 def command_and_first_fits():
     """Return what the command prints, and what fits then need of this process."""
+    sys.argv = ["skvmf.compile"]
     with redirect_stdout(StringIO()) as printed:
         runpy.run_module("skvmf.compile", run_name="__main__")
     return printed.getvalue(), *first_fits()
@@ -176,7 +177,21 @@ def first_fits():
             for kind in "diag", "full":
                 mixture = SparseGaussianMixture(4, covariance_type=kind, random_state=0)
                 mixture.fit(rows).score(rows)
+            rows = np.where(X > 1, np.nan, X).astype(dtype)
+            for kind in SparseGaussianMixture, StudentTMixture:
+                for shape in "diag", "full":
+                    mixture = kind(2, covariance_type=shape, missing_values="marginal")
+                    mixture.set_params(random_state=0).fit(rows).impute(rows)
+                    mixture.score_samples(rows)
     return [now - before for now, before in zip(counts()[:2], ready, strict=False)]
+
+
+def test_the_command_that_compiles_says_what_it_does_without_doing_it():
+    command = [sys.executable, "-m", "skvmf.compile", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage: python -m skvmf.compile")
+    assert "NUMBA_CACHE_DIR" in done.stdout
+    assert "functions compiled" not in done.stdout
 
 
 @pytest.mark.slow

@@ -37,6 +37,9 @@ NAMES = {
         kl_divergence log_partition log_partition_deficit log_sphere_area logpdf mean_negentropy
         mean_resultant_length natural_parameter negentropy negentropy_hessian
         negentropy_hessian_product rvs variance_eigenvalues variance_function""",
+    "skvmf.families": """BaseMixture Constraint Family FenchelYoungPosterior Gradients MergeCost
+        Mixture ModifiedDirichlet ParameterBlock Proposal Scores SeedFamily Statistics Update
+        as_dense labels make_rows make_start repeat_columns run_em""",
     "skvmf.feature_extraction": "FisherVectorTransformer embedding_table",
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
     "skvmf.inspection": """ComponentSummary component_stability component_summary
@@ -85,7 +88,7 @@ PARAMETERS = {
         **{"criterion": "slope", "validation_fraction": None, "refit": True},
         **{"random_state": None, "verbose": 0},
     },
-    DirectionWhitener: {"strength": 0.5},
+    DirectionWhitener: {"strength": 0.25},
     DependencyModelWithValence: {
         **{"inference": "map", "init": "harmonic", "distance_power": 1.0, "temperature": 1.0},
         **{"tags": None, "unknown_tags": "error"},
@@ -120,7 +123,8 @@ MIXTURE_METHODS = {
 }
 BOX = "background_weight background_bounds params"
 ELLIPTICAL_METHODS = MIXTURE_METHODS | {
-    **{"impute": "X", "marginal": "features", "condition": "features values"}
+    **{"impute": "X", "marginal": "features", "condition": "features values"},
+    "predict_features": "features X quantiles",
 }
 GAUSSIAN_METHODS = ELLIPTICAL_METHODS | {"from_parameters": f"weights means covariances {BOX}"}
 METHODS = {

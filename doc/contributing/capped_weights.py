@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvmf._engine.em.weight_prior import ModifiedDirichlet
+from skvmf.families import ModifiedDirichlet
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvmf._engine.families.family import Family, Scores
-from skvmf._engine.families.responsibilities import as_dense
 from skvmf.distributions.vonmises_fisher import log_sphere_area
+from skvmf.families import Family, Scores, as_dense
 
 LARGEST = 1 - 1e-9  # length of a centre
 

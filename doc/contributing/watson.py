@@ -6,10 +6,17 @@ import numpy as np
 from scipy.sparse import csr_array
 from watson_distribution import concentration, draw, log_kummer
 
-from skvmf._engine.families.family import MergeCost, Proposal, Scores, SeedFamily
-from skvmf._engine.families.gradients import Gradients, ParameterBlock, repeat_columns
-from skvmf._engine.families.responsibilities import as_dense
 from skvmf.distributions.vonmises_fisher import log_sphere_area
+from skvmf.families import (
+    Gradients,
+    MergeCost,
+    ParameterBlock,
+    Proposal,
+    Scores,
+    SeedFamily,
+    as_dense,
+    repeat_columns,
+)
 
 MODERATE = 10.0  # the concentration where fits start
 

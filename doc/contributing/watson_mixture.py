@@ -3,7 +3,7 @@
 import numpy as np
 from watson import Watson
 
-from skvmf.mixture._base import BaseMixture
+from skvmf.families import BaseMixture
 
 
 class WatsonMixture(BaseMixture):

@@ -19,6 +19,7 @@ from .._typing import Array, MatrixLike, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
 from ..mixture._rows import in_memory
 from ._components import join, log_affinities, read_mixture, with_features_of
+from ._pipeline import split_pipeline
 
 if TYPE_CHECKING:
     from ._components import AnyMixture
@@ -185,9 +186,11 @@ def component_stability(
     Parameters
     ----------
     mixture : estimator instance
-        A fitted mixture of skvmf. It stays as it is; copies of it are fitted.
+        A fitted mixture of skvmf, or a fitted pipeline that ends with one, whose other steps are
+        not fitted again. It stays as it is; copies of the mixture are fitted.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The rows of the fit; Dask arrays are read into memory.
+        The rows of the fit, of a pipeline as its first step takes them; Dask arrays are read into
+        memory.
     n_resamples : int, default=20
         Number of fits.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -228,10 +231,10 @@ def component_stability(
     >>> bool(stability.components.min() > 0.9), bool(stability.scores.min() > 0.9)
     (True, True)
     """
+    mixture, X, _ = split_pipeline(mixture, in_memory(X))
     refuse_others(mixture)
     if not is_integer(n_resamples) or n_resamples < 1:
         raise ValueError(f"n_resamples should be a whole number of at least 1, got {n_resamples}.")
-    X = in_memory(X)
     rng = check_random_state(random_state)
     labels = mixture.predict(X)
     n_rows = len(labels)

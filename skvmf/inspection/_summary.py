@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +24,8 @@ from ..mixture import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
 from ..mixture._rows import in_memory
 from ._components import is_directional, log_affinities, log_densities, read_mixture
+from ._pipeline import split_pipeline
+from ._words import count_words
 
 # Characters of the beginning of a text, which leave room for the other columns of the table.
 _MAX_TEXT_LENGTH = 60
@@ -95,40 +96,6 @@ def checked_texts(texts: Any, n_rows: int) -> Sequence[str]:
         if not isinstance(text, str):
             raise TypeError(f"texts should be strings, got {type(text).__name__} at index {i}.")
     return given
-
-
-def class_words(
-    texts: Sequence[str], labels: Array, classes: Array, n_words: int, vectorizer: Any = None
-) -> list[list[str]]:
-    """Return the words of each class with the largest class-based tf-idf.
-
-    The root of a word's count in the texts of a class is multiplied by log(1 + A / f): A is the
-    average number of words per class, and f how often the word occurs in all texts. The root gives
-    frequent words less weight, which are often the same in all classes.
-    """
-    counter = CountVectorizer(stop_words="english") if vectorizer is None else clone(vectorizer)
-    if hasattr(counter, "build_analyzer") and not any(map(counter.build_analyzer(), texts)):
-        # scikit-learn refuses an empty vocabulary.
-        return [[] for _ in classes]
-    counts = counter.fit_transform(texts)
-    words = counter.get_feature_names_out()
-
-    n = len(texts)
-    all_classes, numbers = np.unique(labels, return_inverse=True)
-    membership = sparse.csr_array((np.ones(n), (numbers, np.arange(n))), (len(all_classes), n))
-    scores = sparse.csr_array(membership @ counts)
-    # In the order of the words, which decides between equal scores.
-    scores.sort_indices()
-    frequencies = np.asarray(scores.sum(axis=0)).ravel()
-    average = frequencies.sum() / len(all_classes)
-    scores.data = np.sqrt(scores.data) * np.log1p(average / frequencies[scores.indices])
-
-    words_of = {}
-    for k, span in zip(all_classes, map(slice, scores.indptr, scores.indptr[1:]), strict=True):
-        best = np.argsort(-scores.data[span], kind="stable")[:n_words]
-        words_of[k] = [str(word) for word in words[scores.indices[span][best]]]
-    # A component may be no row's most probable one.
-    return [words_of.get(k, []) for k in classes]
 
 
 def beginning(text: str) -> str:
@@ -336,7 +303,9 @@ def component_summary(
     ----------
     mixture : estimator instance, default=None
         A fitted mixture of skvmf, or scikit-learn's ``GaussianMixture``, or a fitted
-        :class:`~skvmf.model_selection.ComponentPath`. With `labels`, what kind of components rows
+        :class:`~skvmf.model_selection.ComponentPath`, or a fitted pipeline that ends with one:
+        `X` is then what its first step takes, and features are those that the mixture sees, by the
+        names that the steps before give them. With `labels`, what kind of components rows
         get: a mixture or path of skvmf, fitted or not; None is a ``VonMisesFisherMixture()``.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
         Rows to count and to choose from; Dask arrays are read into memory. None leaves these
@@ -357,7 +326,9 @@ def component_summary(
         Number of the most typical and of the most doubtful rows to give.
     vectorizer : estimator instance, default=None
         How the words of `texts` are counted. None is scikit-learn's ``CountVectorizer`` without
-        English stop words.
+        English stop words, without tokens that have no letter, and of five clusters or more without
+        words that nearly all of them share; a word counts as the root of how often a text has it,
+        and two words that mostly follow each other are one.
     stability : Bunch, default=None
         What :func:`component_stability` has returned for the mixture, to show it.
 
@@ -385,9 +356,9 @@ def component_summary(
     ([['tea', 'ice'], ['puck', 'ice']], [60, 40])
     """
     _refuse_together(X, labels, texts, stability)
+    mixture, X, names = split_pipeline(mixture, in_memory(X))
     if labels is not None:
-        X = in_memory(X)
-        mixture, labels = _of_labels(mixture, X, labels)
+        mixture, labels = of_labels(mixture, X, labels)
     check_is_fitted(mixture)
     mixture = getattr(mixture, "best_estimator_", mixture)
     fitted = read_mixture(mixture)
@@ -398,7 +369,7 @@ def component_summary(
     if is_directional(fitted):
         angles = np.degrees(np.arccos(fitted.params.components.lengths))[active]
     if feature_names is None:
-        feature_names = getattr(mixture, "feature_names_in_", None)
+        feature_names = getattr(mixture, "feature_names_in_", names)
     features = None
     if feature_names is not None:
         if len(feature_names) != fitted.family.dim:
@@ -424,7 +395,9 @@ def component_summary(
     labels, columns = component_rows(mixture, fitted, active, X, n_rows, labels)
     if texts is not None:
         texts = checked_texts(texts, len(labels))
-        columns["words"] = class_words(texts, labels, active, n_features, vectorizer)
+        counted = count_words(texts, labels, n_features, vectorizer)
+        # A component may be no row's most probable one, and then has no words.
+        columns["words"] = [counted.of_class(k, n_features) for k in active.tolist()]
         columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
     return replace(summary, **columns)
 
@@ -457,7 +430,7 @@ def _of_components(
     return components[active]
 
 
-def _of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
+def of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
     """Return a mixture with a component for each label, estimated from the rows that have it."""
     labels = np.asarray(in_memory(labels))
     n_rows = num_samples(X)

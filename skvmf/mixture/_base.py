@@ -116,7 +116,8 @@ class BaseMixture(MixtureParameters, ABC):
         moves components without rows to the least likely rows.
     labels_ : ndarray of shape (n_samples,)
         Most probable component of each row of the fit; -1 is the background. Pruned components
-        have no rows; ``np.unique(labels_, return_inverse=True)[1]`` are labels without gaps.
+        have no rows; ``np.unique(labels_, return_inverse=True)[1]`` are labels without gaps. For
+        a small pickle, delete `labels_` and `probabilities_`: predictions do not need them.
     probabilities_ : ndarray of shape (n_samples,)
         Responsibility of that component, the largest one of the row; 0 if the label is -1.
     n_steps_ : int

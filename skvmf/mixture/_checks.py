@@ -115,7 +115,16 @@ def checked_known_labels(
     """
     K = int(mixture.n_components)
     least_label = -2 if mixture.background else -1
-    given = checked_array(known_labels, "known_labels")
+    try:
+        given = checked_array(known_labels, "known_labels")
+    except ValueError as error:
+        if not _are_names(known_labels):
+            raise
+        raise ValueError(
+            "known_labels should be numbers of components, and holds names. With a list of the "
+            "classes, of which component k is to be classes[k]: known_labels = "
+            "[classes.index(name) if name in classes else -1 for name in names]."
+        ) from error
     are_labels = np.isin(given, np.arange(least_label, K))
     if given.shape != (rows.n_rows,) or not are_labels.all():
         reason = f"got shape {given.shape}"
@@ -133,6 +142,12 @@ def checked_known_labels(
     if begins:
         _refuse_classes_without_weight(labels, rows, K, mixture.weights_init)
     return labels
+
+
+def _are_names(labels: ArrayLike) -> bool:
+    """Whether some labels are texts."""
+    given = np.asarray(labels)
+    return given.dtype.kind in "UST" or any(isinstance(label, str) for label in given.ravel())
 
 
 def _refuse_classes_without_weight(

@@ -80,9 +80,9 @@ class MixtureParameters(
         belong to no component. Its domain is the sphere for directions, otherwise the box
         around the data. Rows that most likely belong to it get the label -1.
     n_init : int, default=1
-        Number of starts. The fit with the largest lower bound is kept. Starts by merging are
-        compared on the sample, and only the best one is fitted to all rows. So more of them can
-        end with a slightly lower `lower_bound_`, which more of the other starts cannot.
+        Number of starts; the best one is kept. Starts by merging are cheap: they are compared on
+        the sample, and only the best of them is fitted to all rows. Of other starts, each is fitted
+        to all rows, and the fit with the largest `lower_bound_` is kept.
     init_params : {'merging', 'kmeans', 'k-means++', 'random', 'random_from_data'} or \
 array-like, default='merging'
         How a fit starts. 'merging' fits four times too many components to a sample and merges

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from numbers import Integral, Real
+from threading import Timer
 from time import perf_counter
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
@@ -55,6 +58,9 @@ _MAX_FINE_STEPS = 1000
 # By how much a distance of the tree is above the one before, relatively: more than rounding. Where
 # two were equal, a cut by distance would leave out a number of clusters.
 _MIN_RISE = 1e-12
+# Seconds after which a path that prints nothing says that it is at work: by then a user wonders
+# whether it hangs.
+_PATIENCE = 30.0
 
 
 def slope_criterion(results: dict[str, Array], max_components: int) -> Array:
@@ -169,6 +175,24 @@ def fewer_components(K: int, least: int) -> list[int]:
     return numbers
 
 
+@contextmanager
+def _saying_that_it_works(path: ComponentPath) -> Iterator[None]:
+    """Print a line to stderr if a fit that prints nothing takes long."""
+    text = (
+        f"ComponentPath has been at work for {_PATIENCE:.0f} seconds: it fits "
+        f"{path.max_components} components and then merges them, down to {path.min_components}. "
+        "To watch it, set verbose=1, and that of its estimator for the first fit."
+    )
+    timer = Timer(_PATIENCE, lambda: print(text, file=sys.stderr, flush=True))
+    timer.daemon = True
+    if not (path.verbose or getattr(path.estimator, "verbose", 0)):
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def _refitted(path: Any) -> bool:
     """Return True if there is a best mixture, otherwise raise the reason."""
     if not path.refit:
@@ -211,7 +235,8 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
         Seed of the choice of held-out rows. The estimator has its own `random_state`.
     verbose : int, default=0
         Whether to print every tenth mixture of the path and the last. The estimator's own `verbose`
-        is for the first fit.
+        is for the first fit. If both are 0 and the fit takes longer than 30 seconds, one line on
+        stderr says so.
 
     Attributes
     ----------
@@ -346,7 +371,7 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
             sample_weight = np.full(num_samples(X), sample_weight)
         known = None if known_labels is None else _checked_known(known_labels, first)
         X, sample_weight, known = indexable(X, sample_weight, known)
-        with all_or_nothing(self), limited_blas():
+        with all_or_nothing(self), limited_blas(), _saying_that_it_works(self):
             X_train, weights, known_train, held_out = self._split(X, sample_weight, known)
             n_rows = num_samples(X_train)
             # The estimator refuses data without rows.

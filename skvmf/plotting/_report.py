@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from functools import partial
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from html import escape
+from itertools import zip_longest
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import num_samples, safe_indexing
+from .._sklearn import safe_indexing
 from .._typing import Array
 from ..inspection import ComponentSummary, component_summary
 from ..inspection._components import log_affinities, read_mixture
+from ..inspection._pipeline import split_pipeline
+from ..inspection._summary import of_labels
+from ..inspection._words import count_words
 from ..mixture._rows import in_memory
 from ..model_selection import ComponentPath
 from ._displays import map_positions, row_positions
+from ._word_index import word_index
 
 if TYPE_CHECKING:
     from ..inspection._components import AnyMixture
@@ -29,45 +37,74 @@ if TYPE_CHECKING:
 _MAX_POINTS = 20_000
 # Characters of a text: about two lines of a list.
 _MAX_TEXT_LENGTH = 200
+# Characters that texts are cut to before rows are left out: a line of a list on a telephone.
+_MIN_TEXT_LENGTH = 50
+_MIN_POINTS = 100
+# Bytes for the labels of all rows, of two each: a third of what a file may have, in base64.
+_MAX_LABEL_BYTES = 1_200_000
 # What a mail takes, and a browser opens at once.
 _MAX_BYTES = 5_000_000
 # As many as a reader goes through.
 _N_OUTLIERS = 20
+_N_WORDS = 8
 
 # Returns the number of a row and its text, as the report shows them.
 Row: TypeAlias = Callable[[int], tuple[int, str]]
 
 
 def cluster_report(
-    path_or_mixture: ComponentPath | AnyMixture,
+    path_or_mixture: ComponentPath | AnyMixture | None,
     X: Any,
     texts: Sequence[str] | None = None,
     *,
     file: str | PathLike[str],
+    title: str = "Clusters",
+    names: Mapping[int, str] | Sequence[str] | None = None,
+    labels: ArrayLike | None = None,
+    vectorizer: Any = None,
+    stability: Mapping[str, Array] | None = None,
 ) -> None:
     """Write a report of clusters: one HTML file to open in a browser, without a server or network.
 
-    It has a map of the clusters and their rows, a tree to fold, the words, typical and doubtful
-    rows of each cluster, the least likely rows, and a search. A file has at most 5 MB: of more than
-    20,000 rows, the map and the search have a sample.
+    It has a map of the clusters and their rows, a tree to fold or to cut into any number of
+    clusters, the words, typical and doubtful rows of each cluster, the least likely rows, a search
+    through the words of all texts, and the labels to save as CSV. ``#3`` after the file's name
+    opens component 3. A file has at most 5 MB: of more than 20,000 rows, the map and the search
+    have a sample.
 
     Parameters
     ----------
-    path_or_mixture : estimator instance
+    path_or_mixture : estimator instance or None
         A fitted :class:`~skvmf.model_selection.ComponentPath`, whose best mixture and tree are
-        shown, or a fitted mixture. The tree of a mixture joins the clusters that overlap most.
+        shown, or a fitted mixture, or a fitted pipeline that ends with one. The tree of a mixture
+        is that of Ward's method on Bhattacharyya distances. With `labels`, it says what kind of
+        components rows get, and may be None, as in :func:`~skvmf.inspection.component_summary`.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Rows to show, as the mixture takes them; Dask arrays are read into memory.
+        Rows to show, as the mixture, or the first step of the pipeline, takes them; Dask arrays are
+        read into memory.
     texts : sequence of str of length n_samples, default=None
         The texts that the rows come from. They are shown as text, whatever they contain. None shows
-        the numbers of rows.
+        X if it is texts, else the numbers of rows.
     file : str or path-like
         Where to write. A file there is replaced.
+    title : str, default="Clusters"
+        The title of the report.
+    names : dict or sequence of str, default=None
+        Names by the number of a component. Others are named after their words.
+    labels : array-like of shape (n_samples,), default=None
+        Labels from 0 that any clusterer, or :meth:`~skvmf.model_selection.ComponentPath.cut`, gives
+        the rows, with -1 for outliers. The report is then of the clusters; with those of a cut and
+        the path, its tree is the path's.
+    vectorizer : estimator instance, default=None
+        How the words of `texts` are counted, as in :func:`~skvmf.inspection.component_summary`.
+    stability : Bunch, default=None
+        What :func:`~skvmf.inspection.component_stability` has returned for the mixture.
 
     Raises
     ------
     ValueError
-        If the mixture is of another kind, or there is not one text per row.
+        If the mixture is of another kind, there is not one text or label per row, or a name is of
+        no component.
 
     Examples
     --------
@@ -78,44 +115,121 @@ def cluster_report(
     >>> path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=10).fit(X)
     >>> cluster_report(path, X, file="clusters.html")  # doctest: +SKIP
     """
-    check_is_fitted(path_or_mixture)
-    mixture: Any = getattr(path_or_mixture, "best_estimator_", path_or_mixture)
     X = in_memory(X)
+    if texts is None and _are_texts(X):
+        texts = X
     if texts is not None:
         texts = list(texts)
-    summary = component_summary(mixture, X, texts=texts, n_features=8, n_rows=5)
+    path, X, _ = split_pipeline(path_or_mixture, X)
+    mixture: Any
+    if labels is None:
+        check_is_fitted(path)
+        mixture = getattr(path, "best_estimator_", path)
+        of_rows = np.asarray(mixture.predict(X))
+    else:
+        mixture, of_rows = of_labels(path, X, labels)
+    summary = component_summary(
+        mixture,
+        X,
+        texts=texts,
+        n_features=_N_WORDS,
+        n_rows=5,
+        vectorizer=vectorizer,
+        stability=stability,
+        labels=None if labels is None else of_rows,
+    )
     # The report counts clusters from 0, the largest first, without pruned components.
     cluster_of = {k: i for i, k in enumerate(summary.labels.tolist())}
     affinities = _affinities(mixture, cluster_of)
     radii = np.sqrt(summary.weights / summary.weights.sum())
     positions = map_positions(affinities, radii)
-    if isinstance(path_or_mixture, ComponentPath):
-        merges = _merges_of_path(path_or_mixture, cluster_of)
-    else:
+    merges = _merges(path, X, of_rows, labels is not None, cluster_of)
+    if merges is None:
         merges = _merges_by_overlap(affinities)
-    unlikely = np.argsort(mixture.score_samples(X), kind="stable")[:_N_OUTLIERS].tolist()
-    template = Path(__file__).with_name("_report.html").read_text(encoding="utf-8")
+    clusters = np.array([cluster_of.get(k, -1) for k in range(-1, summary.n_components)])
+    clusters = clusters[of_rows + 1]
+    unlikely = _least_likely(mixture.score_samples(X), clusters)
+    words = _words_of_merges(texts, clusters, merges, len(cluster_of), vectorizer)
 
-    n_points = _MAX_POINTS
-    length = _MAX_TEXT_LENGTH
-    while True:
+    @cache
+    def sample(n_points: int) -> tuple[dict[str, list[Any]], dict[str, str]]:
+        """Return rows for the map and the index of their words."""
+        points = _points(mixture, X, clusters, list(cluster_of), positions, radii, n_points)
+        searched = [] if texts is None else [texts[i] for i in points["row"]]
+        return points, word_index(searched)
+
+    def data(n_points: int, length: int) -> dict[str, Any]:
         row = partial(_row, texts, length)
-        data = {
-            "n_rows": num_samples(X),
+        points, index = sample(n_points)
+        return {
+            "title": title,
+            "n_rows": len(of_rows),
             "n_outliers": summary.n_outliers,
-            "clusters": _clusters(summary, cluster_of, positions, radii, row),
+            "clusters": _clusters(summary, _names(summary, names), positions, radii, row),
             "merges": merges,
-            "points": _points(mixture, X, cluster_of, positions, radii, n_points, row),
+            "words": words,
+            "points": points | {"text": [row(i)[1] for i in points["row"]]},
+            "index": index,
+            "labels": _packed_labels(clusters),
             "outliers": [row(i) for i in unlikely],
         }
+
+    Path(file).write_bytes(_page(data, title, len(of_rows)))
+
+
+def _page(data: Callable[[int, int], dict[str, Any]], title: str, n_rows: int) -> bytes:
+    """Return the page of data, given how many points it has and how long texts are, that fits."""
+    template = Path(__file__).with_name("_report.html").read_text(encoding="utf-8")
+    n_points = min(_MAX_POINTS, n_rows)
+    length = _MAX_TEXT_LENGTH
+    while True:
+        text = json.dumps(data(n_points, length), ensure_ascii=False, separators=(",", ":"))
         # No text may end the script that holds it.
-        text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-        page = template.replace("DATA", text, 1).encode("utf-8", "replace")
-        if len(page) <= _MAX_BYTES or length == 0:
-            break
-        n_points = 3 * n_points // 4
-        length = 3 * length // 4
-    Path(file).write_bytes(page)
+        text = text.replace("<", "\\u003c")
+        # The title comes first in the page, so that no text and no title is taken for a place.
+        page = template.replace("DATA", text, 1).replace("TITLE", escape(title), 1)
+        encoded = page.encode("utf-8", "replace")
+        if len(encoded) <= _MAX_BYTES or n_points < _MIN_POINTS:
+            return encoded
+        # The search knows all words: a text may be cut to what a line has before rows are left out.
+        if length > _MIN_TEXT_LENGTH:
+            length = max(_MIN_TEXT_LENGTH, length // 2)
+        else:
+            n_points = 3 * n_points // 4
+
+
+def _least_likely(log_densities: Array, clusters: Array) -> list[int]:
+    """Return the numbers of the least likely outliers, or rows if there are no outliers."""
+    candidates = np.flatnonzero(clusters < 0)
+    if len(candidates) == 0:
+        candidates = np.arange(len(clusters))
+    order = np.argsort(log_densities[candidates], kind="stable")
+    return candidates[order[:_N_OUTLIERS]].tolist()
+
+
+def _are_texts(X: Any) -> bool:
+    """Whether rows are texts, as the first step of a pipeline may take them."""
+    return not hasattr(X, "shape") and len(X) > 0 and all(isinstance(row, str) for row in X)
+
+
+def _names(
+    summary: ComponentSummary, given: Mapping[int, str] | Sequence[str] | None
+) -> dict[int, str]:
+    """Return the name of each component: the given one, or its first words, or its number."""
+    first_words = summary.names()
+    names = {k: first_words[k] for k in summary.labels.tolist()}
+    names = {k: name if name != str(k) else f"Cluster {k}" for k, name in names.items()}
+    if given is None:
+        return names
+    if isinstance(given, str):
+        raise TypeError("names should be a dict or a sequence of strings, got one string.")
+    own = dict(given) if isinstance(given, Mapping) else dict(enumerate(given))
+    strangers = [k for k in own if k not in range(summary.n_components)]
+    if strangers:
+        raise ValueError(
+            f"names should be of components 0 to {summary.n_components - 1}, got {strangers[0]!r}."
+        )
+    return names | {int(k): str(name) for k, name in own.items() if k in names}
 
 
 def _row(texts: Sequence[str] | None, length: int, i: int) -> tuple[int, str]:
@@ -139,10 +253,10 @@ def _affinities(mixture: Any, cluster_of: dict[int, int]) -> Array:
 
 
 def _clusters(
-    summary: ComponentSummary, cluster_of: dict[int, int], positions: Array, radii: Array, row: Row
+    summary: ComponentSummary, names: dict[int, str], positions: Array, radii: Array, row: Row
 ) -> list[dict[str, Any]]:
     """Return what the report shows of each cluster."""
-    names = summary.names()
+    cluster_of = {k: i for i, k in enumerate(names)}
     words = summary.features if summary.words is None else summary.words
     assert summary.sizes is not None
     assert summary.typical is not None
@@ -155,10 +269,11 @@ def _clusters(
         x, y = positions[i].round(4).tolist()
         cluster = {
             "k": k,
-            "name": names[k] if names[k] != str(k) else f"Cluster {k}",
+            "name": names[k],
             "size": int(summary.sizes[i]),
             "weight": float(summary.weights[i]),
             "cosine": cosine,
+            "stability": None if summary.stability is None else float(summary.stability[i]),
             "nearest": cluster_of.get(int(summary.nearest[i]), -1),
             "overlap": round(float(summary.overlaps[i]), 4),
             "words": [] if words is None else words[i],
@@ -175,49 +290,134 @@ def _clusters(
 def _points(
     mixture: Any,
     X: Any,
-    cluster_of: dict[int, int],
+    clusters: Array,
+    components: list[int],
     positions: Array,
     radii: Array,
     n_points: int,
-    row: Row,
 ) -> dict[str, list[Any]]:
     """Return rows for the map: so many, if there are, and the same each time."""
-    n_rows = num_samples(X)
+    n_rows = len(clusters)
     rng = np.random.default_rng(0)
     indices = np.sort(rng.choice(n_rows, min(n_points, n_rows), replace=False))
-    rows = safe_indexing(X, indices)
-    resp = mixture.predict_proba(rows)[:, list(cluster_of)]
+    resp = mixture.predict_proba(safe_indexing(X, indices))[:, components]
     xy = row_positions(resp, positions, radii).round(3)
     return {
         "x": xy[:, 0].tolist(),
         "y": xy[:, 1].tolist(),
-        "k": [cluster_of.get(label, -1) for label in mixture.predict(rows).tolist()],
+        "k": clusters[indices].tolist(),
         "row": indices.tolist(),
-        "text": [row(i)[1] for i in indices.tolist()],
     }
 
 
+def _packed_labels(clusters: Array) -> str | None:
+    """Return the cluster of each row plus one, as base64 of two bytes each, if there is room."""
+    if 2 * len(clusters) > _MAX_LABEL_BYTES or clusters.max(initial=0) >= 2**16 - 1:
+        return None
+    return b64encode((clusters + 1).astype("<u2").tobytes()).decode("ascii")
+
+
+def _words_of_merges(
+    texts: Sequence[str] | None,
+    clusters: Array,
+    merges: list[list[int]],
+    n_clusters: int,
+    vectorizer: Any,
+) -> list[list[str]]:
+    """Return the words of each node of the tree that joins two: those it has beside its sibling.
+
+    A node without a sibling is beside all other texts, of which the whole tree has none: it gets
+    the words of its two children.
+    """
+    if texts is None:
+        return [[] for _ in merges]
+    counted = count_words(texts, clusters, _N_WORDS, vectorizer, phrases=False)
+    members = [np.array([i]) for i in range(n_clusters)]
+    sibling: dict[int, int] = {}
+    for a, b in merges:
+        members.append(np.concatenate([members[a], members[b]]))
+        sibling |= {a: b, b: a}
+    words = []
+    for node, (a, b) in enumerate(merges, n_clusters):
+        if node in sibling:
+            words.append(counted.beside(members[node], members[sibling[node]], _N_WORDS))
+        else:
+            both = [counted.beside(members[i], members[j], _N_WORDS) for i, j in ((a, b), (b, a))]
+            words.append([word for pair in zip_longest(*both) for word in pair if word])
+    return words
+
+
+def _merges(
+    path: Any, X: Any, labels: Array, are_given: bool, cluster_of: dict[int, int]
+) -> list[list[int]] | None:
+    """Return the pairs of nodes that a path's tree joins, None if there is no such tree."""
+    if not isinstance(path, ComponentPath):
+        return None
+    if not are_given:
+        return _merges_of_path(path, cluster_of)
+    check_is_fitted(path)
+    n_leaves = len(path.linkage_) + 1
+    K = int(labels.max()) + 1
+    if K > n_leaves or not np.array_equal(labels, path.cut(K, X)):
+        return None
+    # The clusters of the cut are nodes of the path's tree: those without a parent below the cut.
+    below = path.linkage_[: n_leaves - K, :2].astype(int)
+    tops = np.setdiff1d(np.arange(2 * n_leaves - K), below)
+    order = np.argsort([_first_leaf(path, node) for node in tops.tolist()])
+    number = {
+        int(node): cluster_of[k] for k, node in enumerate(tops[order].tolist()) if k in cluster_of
+    }
+    return _joined(path, number, len(cluster_of))
+
+
+def _first_leaf(path: ComponentPath, node: int) -> int:
+    """Return where the first leaf of a node is in the dendrogram, which numbers clusters."""
+    n_leaves = len(path.linkage_) + 1
+    if n_leaves == 1:
+        return 0
+    place = np.argsort(hierarchy.leaves_list(path.linkage_))
+    todo, first = [node], n_leaves
+    while todo:
+        own = todo.pop()
+        if own < n_leaves:
+            first = min(first, int(place[own]))
+        else:
+            todo += path.linkage_[own - n_leaves, :2].astype(int).tolist()
+    return first
+
+
 def _merges_by_overlap(affinities: Array) -> list[list[int]]:
-    """Return the pairs of nodes that a tree joins, those that overlap most first."""
+    """Return the pairs of nodes that a tree joins, those that overlap most first.
+
+    Minus the log-overlap of two Gaussian components of one covariance is the square of a
+    Mahalanobis distance, of which Ward's method takes the root. It prefers nodes of like sizes: a
+    linkage by mean overlaps adds one component after the other to the same node.
+    """
     if len(affinities) < 2:
         return []
-    distances = np.minimum(-affinities, 1e6)
-    np.fill_diagonal(distances, 0)
-    # Rounding may bring the overlap of two equal components above 1.
-    condensed = squareform(np.maximum(distances, 0), checks=False)
-    # Average linkage: a single pair that overlaps does not chain two groups.
-    return hierarchy.linkage(condensed, "average")[:, :2].astype(int).tolist()
+    squares = np.maximum(-affinities, 0)
+    np.fill_diagonal(squares, 0)
+    known = squares[squares < 1e6]
+    # Components that are not among the nearest of each other are as far as the farthest known.
+    squares = np.minimum(squares, known.max() if known.max() > 0 else 1.0)
+    condensed = squareform(np.sqrt(squares), checks=False)
+    return hierarchy.linkage(condensed, "ward")[:, :2].astype(int).tolist()
 
 
 def _merges_of_path(path: ComponentPath, cluster_of: dict[int, int]) -> list[list[int]]:
     """Return the pairs of nodes that a path's tree joins above its best components."""
-    # The nodes of the report's tree by those of the path's.
     number = {int(path.best_nodes_[k]): i for k, i in cluster_of.items()}
+    return _joined(path, number, len(cluster_of))
+
+
+def _joined(path: ComponentPath, number: dict[int, int], n_clusters: int) -> list[list[int]]:
+    """Return the pairs that a path's tree joins, of nodes that have numbers in the report."""
+    number = dict(number)
     merges: list[list[int]] = []
     for node, pair in enumerate(path.linkage_[:, :2].astype(int), len(path.linkage_) + 1):
         children = [number[each] for each in pair.tolist() if each in number]
         if len(children) == 2:
-            number[node] = len(cluster_of) + len(merges)
+            number[node] = n_clusters + len(merges)
             merges.append(children)
         elif children:
             # The other child is a component without weight, which the report leaves out.

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
-from skvmf._engine.families.family import Scores
 from skvmf._engine.families.gaussian import Gaussian
-from skvmf._engine.families.responsibilities import as_dense
 from skvmf._engine.families.student_t import StudentT
 from skvmf._engine.families.vonmises_fisher import VonMisesFisher
+from skvmf.families import Scores, as_dense
 from skvmf.testing import check_family
 
 FAMILIES = [
@@ -114,3 +113,41 @@ class LowPeaks(VonMisesFisher):
 def test_broken_families_are_found(kind, message):
     with pytest.raises(AssertionError, match=message):
         check_family(kind(4))
+
+
+class Inflated(Gaussian):
+    factor = 1.1
+
+    def moments(self, block, responsibilities, components, cache=None):
+        first, second = super().moments(block, responsibilities, components, cache)
+        return first, self.factor * second
+
+
+def test_a_second_moment_with_a_wrong_factor_is_found_where_the_bound_never_falls():
+    with pytest.raises(AssertionError, match=r"beside those where steps end fit .* a factor"):
+        check_family(Inflated(3, "full"))
+
+
+@pytest.mark.parametrize("kind", COVARIANCE_TYPES)
+@pytest.mark.parametrize("factor", [1.1, 1.02])
+def test_second_moments_with_a_wrong_factor_are_found(kind, factor, monkeypatch):
+    monkeypatch.setattr(Inflated, "factor", factor)
+    with pytest.raises(AssertionError, match=r"beside those where steps end|lowers the bound"):
+        check_family(Inflated(3, kind))
+
+
+def test_a_scatter_matrix_with_a_wrong_factor_is_found(page):
+    class Shrunk(page("watson").Watson):
+        def moments(self, block, responsibilities, components, cache=None):
+            (scatter,) = super().moments(block, responsibilities, components, cache)
+            return (0.9 * scatter,)
+
+    with pytest.raises(AssertionError, match=r"beside those where steps end|lowers the bound"):
+        check_family(Shrunk(4))
+
+
+def test_a_class_or_anything_else_in_place_of_a_family_is_refused():
+    with pytest.raises(TypeError, match=r"not its class: check_family\(VonMisesFisher\(dim\)\)"):
+        check_family(VonMisesFisher)
+    with pytest.raises(TypeError, match=r"derives from skvmf\.families\.Family, not one of str"):
+        check_family("vonmises-fisher")

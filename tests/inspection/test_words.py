@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.inspection import component_summary
+from skvmf.inspection._words import with_phrases
 
 TEXTS = [
     "The puck is on the ice.",
@@ -143,3 +145,52 @@ def test_beginnings_are_one_short_line():
     assert (shown[0], shown[1], shown[3]) == ("a b", "", "x" * 57 + "...")
     assert len(shown[2]) <= 60
     assert shown[4] == texts[4]
+
+
+def many_classes():
+    """Texts of six classes that share words, with phrases, lines and numbers."""
+    rng = np.random.default_rng(0)
+    topics = ["neural network", "ice puck", "butter pan", "violin bow", "copper zinc", "moon orbit"]
+    texts, labels = [], []
+    for label, topic in enumerate(topics):
+        for _ in range(30):
+            common = rng.permutation(["der", "und", "schreibt", "____", "1234", "42nd"])
+            texts.append(f"{common[0]} {topic} {' '.join(common[1:])} {topic.split()[1]}")
+            labels.append(label)
+    return texts, np.array(labels)
+
+
+def test_words_that_all_clusters_share_and_tokens_without_letters_name_none():
+    texts, labels = many_classes()
+    summary = component_summary(X=np.eye(6)[labels], texts=texts, labels=labels)
+    found = {word for words in summary.words for word in words}
+    assert not found & {"der", "und", "schreibt", "____", "1234", "42nd"}
+    given = CountVectorizer()
+    options = {"labels": labels, "vectorizer": given, "n_features": 20}
+    as_given = component_summary(X=np.eye(6)[labels], texts=texts, **options)
+    assert {"der", "1234"} <= {word for words in as_given.words for word in words}
+    # Of fewer classes, words that all have are kept: these may be of one topic.
+    few = labels < 3
+    kept = np.array(texts)[few].tolist()
+    options = {"labels": labels[few], "n_features": 20}
+    summary = component_summary(X=np.eye(6)[labels[few]], texts=kept, **options)
+    assert "der" in summary.words[0]
+
+
+def test_two_words_that_follow_each_other_are_one():
+    texts, labels = many_classes()
+    summary = component_summary(X=np.eye(6)[labels], texts=texts, labels=labels)
+    words = dict(zip(summary.labels, summary.words, strict=True))
+    assert words[0] == ["neural network"]
+    apart = [text.replace("neural network", "network of a neural") for text in texts]
+    summary = component_summary(X=np.eye(6)[labels], texts=apart, labels=labels)
+    words = dict(zip(summary.labels, summary.words, strict=True))
+    assert set(words[0]) == {"neural", "network"}
+
+
+def test_a_phrase_takes_the_place_of_its_words():
+    phrases = Counter({("neural", "network"): 9, ("deep", "neural"): 3, ("a", "b"): 2})
+    uses = {"neural": 10, "network": 30, "deep": 40, "a": 2, "b": 2}
+    names = with_phrases(["deep", "neural", "network", "a"], phrases, uses)
+    assert names == ["deep", "neural network", "a"]
+    assert with_phrases(["network", "neural"], phrases, uses) == ["network"]

@@ -225,7 +225,10 @@ def test_classes_in_order_keep_it_and_others_are_refused():
         (Y + 1, "from -1 to n_components - 1 = 2.*got 3"),
         (Y - 2, "got -2; -2, an outlier, needs background=True"),
         (Y + 0.5, "got 0.5"),
-        (["red"] * len(Y), "known_labels should hold real numbers"),
+        (["red"] * len(Y), r"holds names\. .*known_labels = \[classes\.index\(name\)"),
+        ([None, "red"] * (len(Y) // 2), "holds names"),
+        ([None] * len(Y), "got nan"),
+        (Y + 1j, "known_labels should hold real numbers"),
     ],
 )
 def test_labels_that_are_none_are_refused(known, message):
@@ -234,6 +237,16 @@ def test_labels_that_are_none_are_refused(known, message):
         with pytest.raises(ValueError, match=message):
             fit(X, known_labels=known)
     assert not hasattr(mixture, "weights_")
+
+
+def test_names_of_classes_become_numbers_as_the_message_says():
+    names = np.array(["red", "white", "rose"])[few_known()]
+    names[few_known() < 0] = "?"
+    with pytest.raises(ValueError, match="holds names") as caught:
+        new().fit(X, known_labels=names)
+    line = str(caught.value).split("known_labels = ")[1].removesuffix(".")
+    known = eval(line, {"classes": ["red", "white", "rose"], "names": names.tolist()})
+    assert known == few_known().tolist()
 
 
 def test_a_class_without_weight_is_refused_by_name():

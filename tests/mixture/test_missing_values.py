@@ -2,14 +2,17 @@
 
 import pickle
 
+import dask.array as da
 import mpmath
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import brentq
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal, multivariate_t
+from scipy.stats import multivariate_normal, multivariate_t, norm, t
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import adjusted_rand_score
 
 from skvmf import (
@@ -370,6 +373,118 @@ def test_features_have_names_and_components_keep_their_numbers():
     for features, values in (([0, 1], [1.0]), ([0], [NAN]), ([0, 1, 2, 3], [0.0] * 4)):
         with pytest.raises(ValueError, match="values should be finite, one for each"):
             mixture.condition(features, values)
+
+
+# Predictions of features.
+
+
+def conditional_quantile(part, level):
+    """The quantile of a one-dimensional mixture by a root of its distribution function."""
+    if isinstance(part, StudentTMixture):
+        scales = np.sqrt(part.scale_matrices_.ravel())
+        kinds = [t(dof) for dof in part.degrees_of_freedom_]
+    else:
+        scales, kinds = np.sqrt(part.covariances_.ravel()), [norm] * len(part.means_)
+    scales = np.broadcast_to(scales, len(part.means_))
+
+    def above(value):
+        of_components = [
+            kind.cdf((value - mean) / scale)
+            for kind, mean, scale in zip(kinds, part.means_[:, 0], scales, strict=True)
+        ]
+        return part.weights_ @ of_components - level
+
+    return brentq(above, -1e4, 1e4, xtol=1e-12)
+
+
+@pytest.mark.parametrize("dof", [None, 3.5])
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_predicted_features_are_those_of_the_conditional_mixtures(covariance_type, dof):
+    mixture, _ = given(dof, covariance_type)
+    X = with_missing(3 * np.random.default_rng(3).normal(size=(30, 2)), 0.3)
+    X[:5] = [[0.5, -0.5], [NAN, 1.0], [2.0, NAN], [NAN, NAN], [40.0, -40.0]]
+    levels = [0.05, 0.5, 0.99]
+    prediction = mixture.predict_features([3, 1], X, quantiles=levels)
+    assert prediction.mean.shape == prediction.variance.shape == (30, 2)
+    assert prediction.quantiles.shape == (30, 2, 3)
+    for n, x in enumerate(X):
+        seen = ~np.isnan(x)
+        part = mixture
+        if seen.any():
+            part = mixture.condition(np.array([0, 2])[seen], x[seen])
+        unknown = np.delete(np.arange(4), np.array([0, 2])[seen])
+        for j, feature in enumerate([3, 1]):
+            one = part.marginal([unknown.tolist().index(feature)])
+            mean = one.weights_ @ one.means_[:, 0]
+            assert_allclose(prediction.mean[n, j], mean, rtol=1e-10, atol=1e-12)
+            expected = [conditional_quantile(one, level) for level in levels]
+            assert_allclose(prediction.quantiles[n, j], expected, rtol=1e-8, atol=1e-9)
+            if dof is None:
+                spread = np.broadcast_to(one.covariances_.ravel(), len(one.means_))
+            else:
+                factor = one.degrees_of_freedom_ / (one.degrees_of_freedom_ - 2)
+                spread = one.scale_matrices_.ravel() * factor
+            variance = one.weights_ @ (spread + (one.means_[:, 0] - mean) ** 2)
+            assert_allclose(prediction.variance[n, j], variance, rtol=1e-9)
+
+
+def test_a_mixture_of_predictors_and_a_target_is_a_regression():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2000, 2))
+    y = x @ [2.0, -1.0] + 0.5 + rng.normal(scale=0.3, size=2000)
+    joint = SparseGaussianMixture(1, reg_covar=0).fit(np.column_stack([y, x]))
+    prediction = joint.predict_features([0], x, quantiles=[0.05, 0.95])
+    linear = LinearRegression().fit(x, y)
+    assert_allclose(prediction.mean[:, 0], linear.predict(x), rtol=1e-6, atol=1e-8)
+    low, high = prediction.quantiles[:, 0].T
+    assert 0.88 < np.mean((low < y) & (y < high)) < 0.92
+
+
+def test_student_t_components_without_a_variance_say_so():
+    mixture, _ = given(1.0, "full", missing_values="marginal")
+    prediction = mixture.predict_features([0], [[NAN, NAN, NAN], [0.0, 1.0, 2.0]])
+    assert_array_equal(np.isinf(prediction.variance), [[True], [False]])
+    assert prediction.quantiles.shape == (2, 1, 0)
+
+
+def test_predicted_features_have_names_dtypes_and_errors():
+    pandas = pytest.importorskip("pandas")
+    X, _ = blobs(share=0.0)
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    mixture = SparseGaussianMixture(2, random_state=0, background=True).fit(frame)
+    prediction = mixture.predict_features(["b"], frame[["a", "c", "d"]], quantiles=[0.5])
+    with pytest.raises(ValueError, match="feature names should match"):
+        mixture.predict_features(["b"], frame[["a", "d", "c"]])
+
+    mixture = clone(mixture).fit(X)
+    other = mixture.predict_features([1], da.from_array(X[:, [0, 2, 3]]), quantiles=[0.5])
+    for name, values in prediction.items():
+        assert_array_equal(values, other[name])
+        assert np.isfinite(values).all()
+    narrow = mixture.predict_features([1], X[:, [0, 2, 3]].astype(np.float32))
+    assert narrow.mean.dtype == narrow.variance.dtype == np.float32
+    assert_allclose(narrow.mean, prediction.mean, rtol=1e-3, atol=1e-3)
+    far = mixture.predict_features([1], [[1e200, -1e200, 1e200]], quantiles=[0.1])
+    assert all(np.isfinite(values).all() for values in far.values())
+    with pytest.raises(ValueError, match="3 features as input"):
+        mixture.predict_features([1], X)
+    with pytest.raises(ValueError, match="fewer than all 4"):
+        mixture.predict_features([0, 1, 2, 3], X[:, :0])
+    with pytest.raises(ValueError, match="levels between 0 and 1"):
+        mixture.predict_features([1], X[:, 1:], quantiles=[1.0])
+    with pytest.raises(ValueError, match="NaN"):
+        mixture.predict_features([1], [[NAN, 0.0, 0.0]])
+
+
+def test_many_rows_of_values_give_many_conditional_mixtures():
+    mixture, _ = given(None, "full")
+    values = np.random.default_rng(0).normal(size=(5, 2))
+    parts = mixture.condition([2, 0], values)
+    assert len(parts) == 5
+    for part, row in zip(parts, values, strict=True):
+        one = mixture.condition([2, 0], row)
+        assert_array_equal(part.means_, one.means_)
+        assert_array_equal(part.weights_, one.weights_)
 
 
 # What is refused.

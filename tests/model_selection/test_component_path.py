@@ -16,6 +16,8 @@ from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesF
 from skvmf.datasets import make_vonmises_fisher_blobs
 from skvmf.model_selection import ComponentPath
 
+from .. import hooks
+
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -321,6 +323,20 @@ def test_it_prints_every_tenth_mixture_and_the_last(capsys):
     np.testing.assert_allclose(printed, bounds[[15, 5, 0]], rtol=1e-5)
     path.set_params(verbose=0).fit(plane_blobs()[0])
     assert not capsys.readouterr().out
+
+
+def test_a_path_that_takes_long_says_once_that_it_is_at_work(capsys):
+    path = ComponentPath(gaussians("diag"), max_components=25)
+    with hooks.patience_of_a_path(0.001):
+        path.fit(plane_blobs()[0])
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "it fits 25 components and then merges them, down to 1." in line
+        assert "verbose=1" in line
+        path.set_params(verbose=1).fit(plane_blobs()[0])
+        assert not capsys.readouterr().err
+    with hooks.patience_of_a_path(600):
+        path.set_params(verbose=0).fit(plane_blobs()[0])
+    assert not capsys.readouterr().err
 
 
 def test_it_says_what_its_best_estimator_says(small):

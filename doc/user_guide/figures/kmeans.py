@@ -1,4 +1,6 @@
-"""k-means of FAISS and of SuperKMeans, as estimators: spherical, 25 iterations on all rows.
+"""k-means of FAISS and of SuperKMeans, as estimators: spherical, 25 iterations.
+
+They take all rows, unless FAISS may sample as many per centre as by default.
 
 Both need dense rows of single precision: sparse ones are copied.
 """
@@ -11,15 +13,17 @@ from sklearn.base import BaseEstimator
 class FaissKMeans(BaseEstimator):
     """FAISS's."""
 
-    def __init__(self, n_clusters=8, random_state=0):
+    def __init__(self, n_clusters=8, random_state=0, samples=False):
         self.n_clusters, self.random_state = n_clusters, random_state
+        self.samples = samples
 
     def fit(self, X):
         """Find the centres, and the nearest one of each row."""
         import faiss
 
         options = {"niter": 25, "spherical": True, "seed": self.random_state}
-        options |= {"min_points_per_centroid": 1, "max_points_per_centroid": X.shape[0]}
+        if not self.samples:
+            options |= {"min_points_per_centroid": 1, "max_points_per_centroid": X.shape[0]}
         self.kmeans_ = faiss.Kmeans(X.shape[1], self.n_clusters, **options)
         self.kmeans_.train(_dense(X))
         self.labels_ = self.predict(X)

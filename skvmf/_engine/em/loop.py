@@ -63,11 +63,29 @@ def run_em(
     take; the latter is the next point. ``comparable(after)`` says whether a small change of the
     bound is the end: not if a component has been pruned, or moved to a row.
 
-    Stops after `max_iter` steps, when a step changes the bound by at most `tol`, or when
-    ``on_iteration(n_iter, bounds, point)`` returns True. Before each of its calls ``save``
-    gets the state. Where bounds have fallen since components were last moved or pruned, as
-    `reg_covar` lets them, the result is that of the step with the best one. A `tol` of None asks
-    for `max_iter` steps, wherever they lead.
+    Where bounds have fallen since components were last moved or pruned, as `reg_covar` lets them,
+    the result is that of the step with the best one.
+
+    Parameters
+    ----------
+    start : Point or EMState
+        The point to begin at, such as the `first` of a start, or the state of an earlier run.
+    rows : RowSource
+        The rows, such as those of `make_rows`.
+    max_iter : int
+        Largest number of steps.
+    tol : float or None
+        A step that changes the bound by at most this is the last. None asks for `max_iter` steps,
+        wherever they lead.
+    on_iteration : callable
+        ``on_iteration(n_iter, bounds, point)``; a step after which it returns True is the last.
+    save : callable, default=None
+        Gets the state before each call of `on_iteration`.
+
+    Returns
+    -------
+    EMResult
+        The `point` of the best bound and the `bounds` of all steps, among others.
     """
     state = start if isinstance(start, EMState) else EMState(start)
     point, comparable, best = state.point, state.comparable, state.best

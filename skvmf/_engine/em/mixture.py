@@ -40,16 +40,35 @@ class Mixture:
     """A mixture as a value: all that a fit needs to know but the parameters.
 
     An estimator turns its parameters into one; nothing below an estimator sees the estimator.
+
+    Parameters
+    ----------
+    family : Family
+        What a component is.
+    posterior : FenchelYoungPosterior
+        How responsibilities follow from log-densities; softmax by default.
+    weight_prior : ModifiedDirichlet
+        The prior of the weights; flat by default.
+    fixed_weights : bool, default=False
+        Whether the first weights stay.
+    update : Update
+        How statistics move components: to the family's maximum by default.
+    background : Background
+        What rows may belong to in place of a component: nothing by default.
+    constraint : Constraint
+        What components must fulfil: nothing by default.
+    known : ndarray of shape (n_samples,), int32, default=None
+        The component of each row, if it is known; -1 if not; K for the background.
     """
 
-    family: Any  # a Family: what a component is
-    posterior: FenchelYoungPosterior = SOFTMAX  # how responsibilities follow from log-densities
+    family: Any
+    posterior: FenchelYoungPosterior = SOFTMAX
     weight_prior: ModifiedDirichlet = FLAT
-    fixed_weights: bool = False  # whether the first weights stay
-    update: Update = Update()  # how statistics move components
-    background: Background = NO_BACKGROUND  # what rows may belong to in place of a component
-    constraint: Constraint = Constraint()  # what components must fulfil
-    known: Array | None = None  # int32 per row: its component, if known; -1 if not; K: background
+    fixed_weights: bool = False
+    update: Update = Update()
+    background: Background = NO_BACKGROUND
+    constraint: Constraint = Constraint()
+    known: Array | None = None
 
     @classmethod
     def plain(cls, family: AnyFamily, background: Background = NO_BACKGROUND) -> "Mixture":

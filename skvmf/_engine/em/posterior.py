@@ -21,6 +21,13 @@ class FenchelYoungPosterior:
     With ``alpha = 1``, q is proportional to (pi_k p_k)^(1 / temperature). With ``alpha > 1`` it is
     alpha-entmax(eta + log p / temperature), eta = (pi^(alpha - 1) - 1) / (alpha - 1) (Sklaviadis et
     al., "Fenchel-Young variational learning", eq. 15-17). ``temperature = 0`` is classification EM.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        The exponent of entmax, from 1 (softmax) to 2 (sparsemax).
+    temperature : float, default=1.0
+        What log-densities are divided by, at least 0.
     """
 
     alpha: float = 1.0

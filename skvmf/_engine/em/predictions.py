@@ -66,7 +66,20 @@ def _responsibilities_of(fitted: Point, block: Block) -> Responsibilities:
 
 
 def labels(fitted: Point, rows: RowSource) -> Array:
-    """Return the label of each row, (n,), as `Point.label` does."""
+    """Return the label of each row, as `Point.label` does.
+
+    Parameters
+    ----------
+    fitted : Point
+        The mixture at its parameters, such as that of a result of `run_em`.
+    rows : RowSource
+        The rows, such as those of `make_rows`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), int64
+        The most responsible component of each row.
+    """
     return rows.per_row(lambda block: fitted.label(block).labels, np.int64)
 
 

@@ -15,10 +15,17 @@ class ModifiedDirichlet:
     A weight of zero marks a pruned component: it has left the mixture, and counts in the density as
     if it rested on the floor, so that pruning does not change what is compared. See Tu, "Modified
     Dirichlet distribution", EMNLP 2016, section 2.
+
+    Parameters
+    ----------
+    alpha : float or ndarray of shape (K,), default=1.0
+        Any real, up to 1e300 in size: beyond, log-densities overflow.
+    floor : float, default=0.0
+        The least weight in the mixture; positive where an alpha is below 1.
     """
 
-    alpha: float | Array = 1.0  # any real, up to 1e300 in size: beyond, log-densities overflow
-    floor: float = 0.0  # least weight in the mixture; positive where an alpha is below 1
+    alpha: float | Array = 1.0
+    floor: float = 0.0
 
     def __post_init__(self) -> None:
         checked_sizes(np.asarray(self.alpha), "weight_concentration_prior")

@@ -23,12 +23,25 @@ from .statistics import Statistics
 
 @dataclass(frozen=True)
 class Scores:
-    """Log-densities as matrix products leave them: slopes[:, None] * unnormalized + bias."""
+    """Log-densities as matrix products leave them: slopes[:, None] * unnormalized + bias.
 
-    unnormalized: Array  # (n, K) of float32 or float64; a posterior works in it, so it is used up
-    bias: Array  # (K,)
-    slopes: Array | None = None  # (n,); None is one, and what families without row scales have
-    cache: Any = None  # what the family's moments ask for again; no posterior looks at it
+    Parameters
+    ----------
+    unnormalized : ndarray of shape (n, K), float32 or float64
+        What the matrix product returns. A posterior works in it, so it is used up.
+    bias : ndarray of shape (K,)
+        What is added for each component.
+    slopes : ndarray of shape (n,), default=None
+        What the product is multiplied by for each row; None is one, as in families whose rows
+        have no scales.
+    cache : object, default=None
+        What the family's moments ask for again; no posterior looks at it.
+    """
+
+    unnormalized: Array
+    bias: Array
+    slopes: Array | None = None
+    cache: Any = None
 
     def log_density(self) -> Array:
         """Return the log-density of each row under each component, (n, K)."""
@@ -289,16 +302,26 @@ class SeedFamily(Family[C]):
 
 @dataclass(frozen=True)
 class Proposal:
-    """How a start by merging finds components of a family."""
+    """How a start by merging finds components of a family.
 
-    seeds: SeedFamily[Any]  # the simple components of overseeding
-    # Components with covariances, as `ShrunkGaussian`, for split-and-merge where rows suffice.
+    Parameters
+    ----------
+    seeds : SeedFamily
+        The simple components of overseeding.
+    shaped : SeedFamily, default=None
+        Components with covariances, as those of `ShrunkGaussian`, for split-and-merge where rows
+        suffice.
+    trimmed : callable, default=None
+        Of the rows' mean variance, the proposal for rows that are not far from all others: a
+        background has those that are.
+    alternative : callable, default=None
+        Of the rows, a background that mixtures without one start with, too, and the family under
+        which the larger bound wins.
+    """
+
+    seeds: SeedFamily[Any]
     shaped: Any = None
-    # Of the rows' mean variance, the proposal for rows that are not far from all others: a
-    # background has those that are.
     trimmed: "Callable[[float], Proposal] | None" = None
-    # Of the rows, a background that mixtures without one start with, too, and the family under
-    # which the larger bound wins.
     alternative: Callable[[RowSource], tuple[Any, AnyFamily]] | None = None
 
 

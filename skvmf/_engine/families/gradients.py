@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._typing import Array
 
-Bags: TypeAlias = tuple[Array, Array, Array]  # as `pad_bags` prepares them
+Bags: TypeAlias = tuple[Array, ...]  # starts, words and amounts, as `pad_bags` prepares them
 _MAX_FLOAT = float(np.finfo(np.float64).max)
 
 
@@ -33,7 +33,15 @@ class VectorResponsibilities:
 
 @dataclass(frozen=True)
 class ParameterBlock:
-    """Slope and variance of a statistic, each (K,) or (K, d)."""
+    """Slope and variance of a statistic: what one kind of parameter adds to a Fisher vector.
+
+    Parameters
+    ----------
+    slope : ndarray of shape (K,) or (K, d)
+        What the statistic is multiplied by in the gradient.
+    variance : ndarray of the same shape
+        The variance of the statistic for one vector.
+    """
 
     slope: Array
     variance: Array
@@ -48,7 +56,17 @@ class ParameterBlock:
 
 
 class Gradients(ABC):
-    """Gradients in weights (K,) and components, along the sphere if `tangent`, of bags."""
+    """Gradients of the log-likelihood of bags of vectors, in weights and components.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (K,)
+        Weights of the mixture.
+    components : object
+        The family's components.
+    tangent : bool
+        Whether gradients in directions are taken along the sphere.
+    """
 
     names: ClassVar[dict[str, str]]  # the kinds of parameters, each with the name of one of them
     blocks: dict[str, ParameterBlock]  # slopes and variances of the statistics of each kind
@@ -67,7 +85,20 @@ GradientsType: TypeAlias = type[Gradients]
 
 
 def repeat_columns(first: Array, second: Array, d: int) -> tuple[Array, Array]:
-    """Repeat (K,) values for each of d dimensions."""
+    """Repeat the values of components for each dimension.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (K,)
+        Values of components, such as slopes and variances.
+    d : int
+        Number of dimensions.
+
+    Returns
+    -------
+    first, second : ndarray of shape (K, d)
+        The values, once per dimension.
+    """
     return np.tile(first[:, None], d), np.tile(second[:, None], d)
 
 

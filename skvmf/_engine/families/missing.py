@@ -186,7 +186,10 @@ class ObservedRows:
 def conditional(
     kind: CovarianceType, components: GaussianComponents, wanted: Array, given: Array, values: Array
 ) -> tuple[Array, Array]:
-    """Return means and covariances of wanted features, given the values of all others or none."""
+    """Return means and covariances of wanted features, given the values of all others or none.
+
+    Values are (p,), or (n, p) of many rows, to each of which belong means then.
+    """
     means = components.means[:, wanted]
     covariances = components.covariances
     if not kind.full:
@@ -195,7 +198,7 @@ def conditional(
         return means, covariances[..., wanted[:, None], wanted]
     precisions = kind.each_precision(components.cholesky, *components.means.shape)
     covariances = FULL.precisions(FULL.cholesky(precisions[:, wanted[:, None], wanted]))
-    gaps = (values - components.means[:, given])[:, :, None]
+    gaps = (values[..., None, :] - components.means[:, given])[..., None]
     pulls = precisions[:, wanted[:, None], given] @ gaps
-    means = means - (covariances @ pulls)[:, :, 0]
+    means = means - (covariances @ pulls)[..., 0]
     return means, covariances[0] if kind.shared else covariances

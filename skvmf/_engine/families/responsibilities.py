@@ -90,7 +90,20 @@ Responsibilities: TypeAlias = DenseResponsibilities | HardResponsibilities
 
 
 def as_dense(responsibilities: Responsibilities, n_components: int) -> Array:
-    """Return an (n, K) array."""
+    """Return responsibilities as an array.
+
+    Parameters
+    ----------
+    responsibilities : DenseResponsibilities or HardResponsibilities
+        What a family's `moments` are given. They carry the weights and the scales of the rows.
+    n_components : int
+        The number of components K.
+
+    Returns
+    -------
+    ndarray of shape (n, K)
+        The responsibility of each component for each row.
+    """
     if isinstance(responsibilities, DenseResponsibilities):
         return responsibilities.resp
     n = len(responsibilities.labels)

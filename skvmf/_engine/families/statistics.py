@@ -14,14 +14,29 @@ from ..rows.blocks import BufferPool
 class Statistics:
     """Sums over blocks of rows that an M-step needs.
 
-    `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
-    `counts` (K,), followed by that of a background, and the tuple `moments` are the family's,
-    `centred_at` points (K, d) or None for zero. `worst_values` and `worst_rows` (m,) are values and
-    numbers of the least likely rows, first on ties: one, or as many as may be empty. First moments
-    once added go to `buffers`. Sums that are added have weights in the same `unit`
-    (`RowSource.weight_unit`).
-
     Moments are a plain tuple of arrays: who adds, scales or stores them needs no family's class.
+
+    Parameters
+    ----------
+    value : float
+        The weighted sum of the rows' posterior values.
+    total : float
+        The sum of the rows' weights.
+    counts : ndarray of shape (K,)
+        The sum of responsibilities of each component, followed by those of a background.
+    moments : tuple of ndarray
+        What the family's `moments` returned, added over all blocks.
+    centred_at : ndarray of shape (K, d) or None
+        The points that moments are centred at; None is zero.
+    worst_values : ndarray of shape (m,)
+        Values of the least likely rows, first on ties: one, or as many as may be empty.
+    worst_rows : ndarray of shape (m,), int64
+        The numbers of these rows.
+    buffers : BufferPool, default=None
+        Where arrays of first moments go once they are added.
+    unit : float, default=1.0
+        What a weight of 1 stands for (`RowSource.weight_unit`). Statistics that are added have
+        the same.
     """
 
     value: float

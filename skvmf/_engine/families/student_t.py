@@ -338,6 +338,8 @@ class StudentT(Elliptical[StudentTComponents]):
         dims = self.dim - np.append(0, 1 + numbers)
         shares = moments.n_missing[:, numbers] / counts[:, None]
         shares = np.hstack([1 - shares.sum(axis=1, keepdims=True), shares])
+        # Columns that are chosen may be stored by columns, which would be compiled once more.
+        shares = np.ascontiguousarray(shares)
         if self.tied:
             weights = counts[usable] / counts[usable].sum()
             gaps = np.average(gaps[usable], weights=counts[usable], keepdims=True)

@@ -587,7 +587,31 @@ def make_rows(
     ahead: bool = True,
     missing: bool = False,
 ) -> Rows:
-    """Wrap dense or CSR data; `columns` keeps a copy of sparse data by columns."""
+    """Wrap dense or CSR data as blocks of rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features), float32 or float64
+        Finite rows; they are not copied.
+    weights : ndarray of shape (n_samples,) or None
+        Weights of the rows; None is one for each.
+    unit : bool
+        Whether rows are scaled to unit length as they are read.
+    width : int, default=1
+        Numbers that a row needs beside its own, such as that of components: a block of many has
+        fewer rows.
+    columns : bool, default=False
+        Whether to keep a copy of sparse data by columns.
+    ahead : bool, default=True
+        Whether all blocks are measured at once; else each is measured as it is read.
+    missing : bool, default=False
+        Whether NaN stands for a missing value.
+
+    Returns
+    -------
+    RowSource
+        The rows in blocks.
+    """
     is_sparse = sparse.issparse(X)
     size = block_rows(*X.shape, is_sparse=is_sparse, width=width)
     # Kernels take each entry for a value of its own: duplicates are added up before.

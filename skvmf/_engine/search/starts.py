@@ -421,9 +421,30 @@ STARTS: dict[str, type[Start]] = {
 
 
 def make_start(
-    n_components: int, partition: str | Assignment, means: Array | None = None, **options: Any
+    n_components: int,
+    partition: str | Callable[..., Any],
+    means: Array | None = None,
+    **options: Any,
 ) -> Start:
-    """Return the start that parameters name."""
+    """Return the start that parameters name.
+
+    Parameters
+    ----------
+    n_components : int
+        The number of components K.
+    partition : str or callable
+        A value of `init_params`: ``"merging"``, ``"kmeans"``, ``"k-means++"``, ``"random"`` or
+        ``"random_from_data"``; or the first responsibilities.
+    means : ndarray of shape (K, d), default=None
+        First means.
+    **options : object
+        Further options of the start, such as `init_size`.
+
+    Returns
+    -------
+    Start
+        Its ``first(mixture, rows, rng)`` returns the point where EM begins.
+    """
     if means is not None:
         return GivenMeans(n_components, means=means, **options)
     if not isinstance(partition, str):
