@@ -1,0 +1,186 @@
+"""Other fits of the same kind, to halves of the rows, and what they say of the other halves."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from .._engine.em import predictions
+from .._engine.em.calibration import Judged, in_order_of, matched_by_rows
+from .._engine.em.posterior import FenchelYoungPosterior
+from .._engine.rows.parallel import limited_blas
+from .._sklearn import check_sample_weight, num_samples, safe_indexing
+from .._typing import Array, MatrixLike, RandomState
+from ..distributions._arguments import check_count, checked_generator
+from ._checks import checked_known_labels
+from ._rows import in_memory, is_lazy
+
+# Memberships of each fit that are compared: some megabytes, and rows enough for one number.
+_MAX_ENTRIES = 2**19
+_MIN_ROWS = 1_000
+# Of the labels of the same rows so many agree at least: truncated steps may round a row
+# differently than predictions do.
+_AGREEMENT = 0.99
+
+
+def is_softmax(posterior: FenchelYoungPosterior) -> bool:
+    """Return whether memberships have no exact zeros."""
+    return posterior.temperature > 0 and not posterior.tsallis
+
+
+def are_rows_of_fit(labels: Array, labels_of_fit: Array) -> bool:
+    """Return whether labels are those of the rows of the fit, as far as labels tell."""
+    if labels.shape != labels_of_fit.shape or is_lazy(labels_of_fit):
+        return False
+    return bool(np.mean(labels == labels_of_fit) >= _AGREEMENT)
+
+
+def refuse_uncalibrated(mixture: Any, X: MatrixLike) -> None:
+    """Refuse rows and mixtures that have no temperature of memberships."""
+    mixture._check_ready()
+    if not is_softmax(mixture._posterior()):
+        raise ValueError(
+            f"entmax_alpha={mixture.entmax_alpha} and temperature={mixture.temperature} give "
+            "memberships that are exactly 0, and no temperature turns these into others. Fit with "
+            "entmax_alpha=1 and temperature=1 for memberships to calibrate."
+        )
+    if is_lazy(X):
+        raise TypeError(
+            "X is a Dask array, and halves of its rows would be in memory. Give a random sample of "
+            "the rows, such as X[indices].compute() with 10,000 or more indices: one number needs "
+            "no more."
+        )
+
+
+def log_odds(mixture: Any, X: MatrixLike) -> Array:
+    """Return log-densities and log-weights (n, K), then the background's, at the fit's temperature.
+
+    Rows without a direction or a density have -inf everywhere.
+    """
+    with limited_blas():
+        joint = predictions.log_joint(mixture._fitted, mixture._new_rows(X))
+    joint /= mixture._posterior().temperature
+    return joint
+
+
+def judged_by(mixture: Any, other: Any, X: MatrixLike, weights: Array, indices: Array) -> Judged:
+    """Return what a mixture says of rows, and another, whose components `indices` match."""
+    own = log_odds(mixture, X)
+    others = log_odds(other, X)
+    known = np.isfinite(own.max(axis=1)) & np.isfinite(others.max(axis=1))
+    own = own[known]
+    weights = weights[known]
+    memberships = Judged(others[known], own, weights).at(1)
+    return Judged(_bounded(own), in_order_of(indices, memberships), weights)
+
+
+def judged_rows(
+    mixture: Any,
+    X: MatrixLike,
+    n_resamples: int,
+    sample_weight: ArrayLike | None,
+    known_labels: ArrayLike | None,
+    random_state: RandomState,
+) -> list[Judged]:
+    """Return what fits to halves of the rows, or known labels, say of rows of the other halves."""
+    refuse_uncalibrated(mixture, X)
+    check_count(n_resamples, "n_resamples")
+    n_rows = num_samples(X)
+    weights = np.ones(n_rows)
+    if sample_weight is not None:
+        weights = check_sample_weight(in_memory(sample_weight), X)
+    known = None
+    if known_labels is not None:
+        rows = mixture._new_rows(X)
+        known = checked_known_labels(in_memory(known_labels), rows, mixture, begins=False)
+        if known is None:
+            raise ValueError(
+                "known_labels has no known row, so there is nothing to judge by: leave it out, and "
+                "other fits judge."
+            )
+    rng = checked_generator(random_state)
+    K = mixture._fitted.n_components
+    counted = np.flatnonzero(weights > 0)
+    if len(counted) < 2 * K:
+        raise ValueError(
+            f"X has {len(counted)} rows with a weight, and halves of them are fitted: give at "
+            f"least {2 * K} for {K} components."
+        )
+    labels = mixture.predict(X)
+    judged = []
+    for _ in range(int(n_resamples)):
+        own, others = _halves(rng, counted, known)
+        seed = int(rng.integers(2**31 - 1))
+        again = _fitted_again(mixture, X, own, seed, sample_weight, known)
+        rng.shuffle(others)
+        if known is not None:
+            # A class that has no known row in the one half is not that of a component.
+            others = others[(known[others] >= 0) & np.isin(known[others], known[own])]
+        others = np.sort(others[: max(_MIN_ROWS, _MAX_ENTRIES // K)])
+        rows_of_others = safe_indexing(X, others)
+        if known is None:
+            indices = matched_by_rows(labels[own], again.labels_, weights[own], K)
+            judged.append(judged_by(mixture, again, rows_of_others, weights[others], indices))
+        elif len(others):
+            judged.append(_judged_by_labels(again, rows_of_others, known[others], weights[others]))
+    return judged
+
+
+def _halves(rng: np.random.Generator, rows: Array, known: Array | None) -> tuple[Array, Array]:
+    """Return the numbers of random halves of rows, also of those of each known class.
+
+    A fit to half of the rows varies as one to a bootstrap does, in half the time (Buja and
+    Stuetzle, Statistica Sinica 16, 2006), and has not seen the other half.
+    """
+    order = rng.permutation(rows)
+    if known is not None:
+        order = order[np.argsort(known[order], kind="stable")]
+    return np.sort(order[::2]), np.sort(order[1::2])
+
+
+def _fitted_again(
+    mixture: Any,
+    X: MatrixLike,
+    rows: Array,
+    seed: int,
+    sample_weight: ArrayLike | None,
+    known: Array | None,
+) -> Any:
+    """Return a mixture with the same parameters, fitted to some rows from a new start."""
+    K = mixture._fitted.n_components
+    again = clone(mixture)
+    # The file is that of the given mixture, which may be of more components now.
+    own = {"n_components": K, "warm_start": False, "checkpoint": None, "verbose": 0}
+    for name, value in (own | {"random_state": seed}).items():
+        setattr(again, name, value)
+    if np.shape(again.init_params)[:1] == (num_samples(X),):
+        again.init_params = np.asarray(again.init_params)[rows]  # a given partition
+    known_labels = None
+    if known is not None:
+        known_labels = np.where(known[rows] == K, -2, known[rows])
+    weights = None
+    if sample_weight is not None:
+        weights = np.asarray(in_memory(sample_weight))[rows]
+    with warnings.catch_warnings():
+        # Of few steps and lost components: these are like those of the fit.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return again.fit(safe_indexing(X, rows), sample_weight=weights, known_labels=known_labels)
+
+
+def _judged_by_labels(again: Any, X: MatrixLike, known: Array, weights: Array) -> Judged:
+    """Return what a fit says of rows whose components it did not know."""
+    own = log_odds(again, X)
+    has_density = np.isfinite(own.max(axis=1))
+    own = own[has_density]
+    memberships = np.zeros_like(own)
+    memberships[np.arange(len(own)), known[has_density]] = 1
+    return Judged(_bounded(own), memberships, weights[has_density])
+
+
+def _bounded(log_odds: Array) -> Array:
+    """Return log-odds whose differences are finite, also to components without weight."""
+    largest = log_odds.max(axis=1, keepdims=True)
+    return np.maximum(log_odds - largest, -1e300)
