@@ -611,7 +611,7 @@ class BaseMixture(MixtureParameters, ABC):
         self,
         X: MatrixLike,
         *,
-        n_resamples: int = 5,
+        n_resamples: int = 3,
         sample_weight: ArrayLike | None = None,
         known_labels: ArrayLike | None = None,
         random_state: RandomState = None,
@@ -620,11 +620,11 @@ class BaseMixture(MixtureParameters, ABC):
 
         In many dimensions a mixture says 0.95 where another fit gives the row's component 0.75:
         features depend on each other within components, so log-densities are too far apart, by
-        about one factor. This factor, the temperature, is found by fits to random halves of the
-        rows, from new starts. It minimizes the log loss of the mixture's memberships, as
-        predictions of the memberships that these fits give the rows of the other halves. Their
-        components are matched by the rows of their own half. One number serves all components. It
-        does not tell clusters that come again from others:
+        about one factor, the temperature. It is found by fits from new starts to rows drawn with
+        replacement, a bootstrap. It minimizes the log loss of the mixture's memberships as
+        predictions of those that these fits give to rows that they have not drawn. Components
+        are matched by the rows that they share. One number serves all components: it does not
+        tell clusters that come again from others, as
         :func:`~skvmf.inspection.component_stability` does.
 
         From then on `predict_proba`, `responsibilities`, `transform` and `probabilities_` are
@@ -635,18 +635,18 @@ class BaseMixture(MixtureParameters, ABC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows of the fit, or a random sample of them, twice as many as components at least.
-            Each fit copies half of them. Of a sample, `probabilities_` is removed, as it has other
-            rows; `predict_proba` has them.
-        n_resamples : int, default=5
-            Number of fits. Five take about three times as long as `fit`.
+            Each fit copies two thirds of them. After a sample, `probabilities_` is removed, as it
+            would be that of other rows; `predict_proba` takes any.
+        n_resamples : int, default=3
+            Number of fits, of which each takes about as long as `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             The weights of the rows in the fit.
         known_labels : array-like of shape (n_samples,), default=None
-            The component of each row where it is known, as `fit` takes them: the fits then keep
-            the known rows of their halves, and those of the other halves are what memberships
-            should predict (Guo et al., "On calibration of modern neural networks", ICML 2017).
+            The component of each row where it is known, as `fit` took them: new fits then keep
+            the known rows that they have drawn, and the others are what their memberships should
+            predict (Guo et al., "On calibration of modern neural networks", ICML 2017).
         random_state : int, RandomState, Generator or None, default=None
-            Seed of the halves and of the starts.
+            Seed of the draws and of the starts.
 
         Returns
         -------

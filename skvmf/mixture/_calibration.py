@@ -1,10 +1,11 @@
-"""Other fits of the same kind, to halves of the rows, and what they say of the other halves."""
+"""Other fits of the same kind, to rows drawn with replacement, and what they say of the others."""
 
 import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -18,9 +19,11 @@ from ..distributions._arguments import check_count, checked_generator
 from ._checks import checked_known_labels
 from ._rows import in_memory, is_lazy
 
-# Memberships of each fit that are compared: some megabytes, and rows enough for one number.
-_MAX_ENTRIES = 2**19
-_MIN_ROWS = 1_000
+# Rows that are compared after each fit: enough for one number, with some megabytes of
+# memberships.
+_MAX_ENTRIES = 2**20
+_MIN_ROWS = 500
+_MAX_ROWS = 2_000
 # Of the labels of the same rows so many agree at least: truncated steps may round a row
 # differently than predictions do.
 _AGREEMENT = 0.99
@@ -49,7 +52,7 @@ def refuse_uncalibrated(mixture: Any, X: MatrixLike) -> None:
         )
     if is_lazy(X):
         raise TypeError(
-            "X is a Dask array, and halves of its rows would be in memory. Give a random sample of "
+            "X is a Dask array, and these fits need rows in memory. Give a random sample of "
             "the rows, such as X[indices].compute() with 10,000 or more indices: one number needs "
             "no more."
         )
@@ -73,7 +76,7 @@ def judged_by(mixture: Any, other: Any, X: MatrixLike, weights: Array, indices: 
     known = np.isfinite(own.max(axis=1)) & np.isfinite(others.max(axis=1))
     own = own[known]
     weights = weights[known]
-    memberships = Judged(others[known], own, weights).at(1)
+    memberships = softmax(others[known], axis=1)
     return Judged(_bounded(own), in_order_of(indices, memberships), weights)
 
 
@@ -85,11 +88,10 @@ def judged_rows(
     known_labels: ArrayLike | None,
     random_state: RandomState,
 ) -> list[Judged]:
-    """Return what fits to halves of the rows, or known labels, say of rows of the other halves."""
+    """Return what fits to drawn rows, or known labels, say of rows that were not drawn."""
     refuse_uncalibrated(mixture, X)
     check_count(n_resamples, "n_resamples")
-    n_rows = num_samples(X)
-    weights = np.ones(n_rows)
+    weights = np.ones(num_samples(X))
     if sample_weight is not None:
         weights = check_sample_weight(in_memory(sample_weight), X)
     known = None
@@ -106,48 +108,43 @@ def judged_rows(
     counted = np.flatnonzero(weights > 0)
     if len(counted) < 2 * K:
         raise ValueError(
-            f"X has {len(counted)} rows with a weight, and halves of them are fitted: give at "
-            f"least {2 * K} for {K} components."
+            f"X has {len(counted)} rows with a weight, and some of them are left out of each fit: "
+            f"give at least {2 * K} for {K} components."
         )
     labels = mixture.predict(X)
     judged = []
     for _ in range(int(n_resamples)):
-        own, others = _halves(rng, counted, known)
+        n_draws = _drawn(rng, len(counted), K)
+        drawn = counted[n_draws > 0]
+        others = rng.permutation(counted[n_draws == 0])
+        weights_of_drawn = n_draws[n_draws > 0] * weights[drawn]
         seed = int(rng.integers(2**31 - 1))
-        again = _fitted_again(mixture, X, own, seed, sample_weight, known)
-        rng.shuffle(others)
+        again = _fitted_again(mixture, X, drawn, weights_of_drawn, known, seed)
         if known is not None:
-            # A class that has no known row in the one half is not that of a component.
-            others = others[(known[others] >= 0) & np.isin(known[others], known[own])]
-        others = np.sort(others[: max(_MIN_ROWS, _MAX_ENTRIES // K)])
+            # A class without a known row among those drawn is not that of a component.
+            others = others[(known[others] >= 0) & np.isin(known[others], known[drawn])]
+        others = np.sort(others[: np.clip(_MAX_ENTRIES // K, _MIN_ROWS, _MAX_ROWS)])
+        if len(others) == 0:
+            continue
         rows_of_others = safe_indexing(X, others)
         if known is None:
-            indices = matched_by_rows(labels[own], again.labels_, weights[own], K)
+            indices = matched_by_rows(labels[drawn], again.labels_, weights_of_drawn, K)
             judged.append(judged_by(mixture, again, rows_of_others, weights[others], indices))
-        elif len(others):
+        else:
             judged.append(_judged_by_labels(again, rows_of_others, known[others], weights[others]))
     return judged
 
 
-def _halves(rng: np.random.Generator, rows: Array, known: Array | None) -> tuple[Array, Array]:
-    """Return the numbers of random halves of rows, also of those of each known class.
-
-    A fit to half of the rows varies as one to a bootstrap does, in half the time (Buja and
-    Stuetzle, Statistica Sinica 16, 2006), and has not seen the other half.
-    """
-    order = rng.permutation(rows)
-    if known is not None:
-        order = order[np.argsort(known[order], kind="stable")]
-    return np.sort(order[::2]), np.sort(order[1::2])
+def _drawn(rng: np.random.Generator, n_rows: int, least: int) -> Array:
+    """Return how often each row is drawn with replacement, at least so many of them at all."""
+    while True:
+        n_draws = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
+        if np.count_nonzero(n_draws) >= least:
+            return n_draws
 
 
 def _fitted_again(
-    mixture: Any,
-    X: MatrixLike,
-    rows: Array,
-    seed: int,
-    sample_weight: ArrayLike | None,
-    known: Array | None,
+    mixture: Any, X: MatrixLike, rows: Array, weights: Array, known: Array | None, seed: int
 ) -> Any:
     """Return a mixture with the same parameters, fitted to some rows from a new start."""
     K = mixture._fitted.n_components
@@ -161,9 +158,6 @@ def _fitted_again(
     known_labels = None
     if known is not None:
         known_labels = np.where(known[rows] == K, -2, known[rows])
-    weights = None
-    if sample_weight is not None:
-        weights = np.asarray(in_memory(sample_weight))[rows]
     with warnings.catch_warnings():
         # Of few steps and lost components: these are like those of the fit.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -26,10 +26,10 @@ RNG = np.random.default_rng(0)
 DIAG = {"covariance_type": "diag", "random_state": 0}
 
 
-def dependent(n, seed=0):
+def dependent(n, seed=0, gap=1.5):
     """Return rows of four clusters whose features come in groups that are all but equal."""
     rng = np.random.default_rng(seed)
-    centres = 1.5 * np.eye(4)
+    centres = gap * np.eye(4)
     rows = centres[rng.integers(4, size=n)] + rng.normal(size=(n, 4))
     return np.repeat(rows, 8, axis=1) + 0.3 * rng.normal(size=(n, 32))
 
@@ -243,24 +243,38 @@ def test_rows_without_weight_do_not_count(mixture):
     assert with_weights.membership_temperature_ == pytest.approx(without.membership_temperature_)
 
 
-def temperatures(mixture, rows, **arguments):
-    return [
-        deepcopy(mixture).calibrate(rows, random_state=seed, **arguments).membership_temperature_
-        for seed in range(4)
+def log_temperatures(mixture, rows, **arguments):
+    """Return the mean over seeds and its standard error."""
+    logs = [
+        np.log(
+            deepcopy(mixture)
+            .calibrate(rows, random_state=seed, **arguments)
+            .membership_temperature_
+        )
+        for seed in range(8)
     ]
+    return np.mean(logs), np.std(logs, ddof=1) / np.sqrt(8)
 
 
-def test_weights_are_repetitions_and_the_order_of_rows_is_none(mixture):
-    """Up to the chance of the halves: of each row, both copies may be in either."""
+def assert_agree_but_for_chance(one, other):
+    """Assert that means over seeds are within three standard errors, which are small."""
+    error = np.hypot(one[1], other[1])
+    assert error < 0.1
+    assert abs(one[0] - other[0]) < 3 * error
+
+
+def test_weights_are_repetitions_and_the_order_of_rows_is_none():
+    """Up to the chance of the draws: of a row, one copy may be drawn and the other not."""
+    rows = dependent(1200, gap=2.5)
     twice = np.random.default_rng(0).uniform(size=1200) < 0.3
-    weighted = SparseGaussianMixture(4, **DIAG).fit(X, sample_weight=1.0 + twice)
-    repeated = np.vstack([X, X[twice]])
-    one = temperatures(weighted, X, sample_weight=1.0 + twice)
-    other = temperatures(weighted, repeated)
-    assert_allclose(np.mean(np.log(one)), np.mean(np.log(other)), atol=0.15)
+    weighted = SparseGaussianMixture(4, **DIAG).fit(rows, sample_weight=1.0 + twice)
+    repeated = np.vstack([rows, rows[twice]])
+    expected = log_temperatures(weighted, rows, sample_weight=1.0 + twice)
+    assert expected[0] > 0.5
+    assert_agree_but_for_chance(expected, log_temperatures(weighted, repeated))
     order = np.random.default_rng(0).permutation(1200)
-    shuffled = temperatures(mixture, X[order])
-    assert_allclose(np.mean(np.log(temperatures(mixture, X))), np.mean(np.log(shuffled)), atol=0.1)
+    shuffled = log_temperatures(weighted, rows[order], sample_weight=1.0 + twice[order])
+    assert_agree_but_for_chance(expected, shuffled)
 
 
 def test_it_is_the_same_for_any_number_of_threads(mixture, calibrated):

@@ -12,13 +12,13 @@ from ..._typing import Array
 
 # Beyond it, the memberships of a component that is 1e4 nats ahead are e times the others'.
 MAX_TEMPERATURE = 1e4
-# Neighbours on the grid differ by a factor of 1.6: the loss has one minimum between two of them.
-_N_GRID = 21
+# Neighbours on the grid differ by a factor of 2.5: the loss has one minimum between two of them.
+_N_GRID = 11
 # No row is worse predicted than by this membership. Without a limit, single rows between components
 # that are thousands of nats apart decide: diagonal Gaussians on 64 latent dimensions of texts then
 # get a temperature of 74 instead of 13, and their calibration error triples. 1e-3 to 1e-12 differ
 # little.
-_LEAST_MEMBERSHIP = 1e-6
+_LEAST_LOG_MEMBERSHIP = float(np.log(1e-6))
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,11 @@ class Judged:
     memberships: Array  # (n, K + the background's), float64: the other fit's; 0 without a match
     weights: Array  # (n,)
 
-    def at(self, temperature: float) -> Array:
-        """Return the memberships of the mixture at a temperature (n, K + the background's)."""
+    def logs_at(self, temperature: float) -> Array:
+        """Return logarithms of the mixture's memberships at a temperature."""
         logs = self.log_odds / temperature
         logs -= logs.max(axis=1, keepdims=True)
-        np.exp(logs, out=logs)
-        logs /= logs.sum(axis=1, keepdims=True)
+        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
         return logs
 
 
@@ -43,7 +42,7 @@ def log_loss(judged: Sequence[Judged], temperature: float) -> float:
     total = 0.0
     weight = 0.0
     for each in judged:
-        logs = np.log(np.maximum(each.at(temperature), _LEAST_MEMBERSHIP))
+        logs = np.maximum(each.logs_at(temperature), _LEAST_LOG_MEMBERSHIP)
         logs *= each.memberships
         total -= float((logs.sum(axis=1) * each.weights).sum())
         weight += float((each.memberships.sum(axis=1) * each.weights).sum())
@@ -61,7 +60,7 @@ def best_temperature(judged: Sequence[Judged]) -> float:
     grid = np.linspace(0, np.log(MAX_TEMPERATURE), _N_GRID)
     best = int(np.argmin([loss(each) for each in grid]))
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, _N_GRID - 1)]
-    # Temperatures that differ by a thousandth give memberships that differ less than halves do.
+    # Temperatures that differ by a thousandth give memberships that differ less than fits do.
     found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-3}).x
     # A search between bounds never returns these.
     if loss(found) >= loss(grid[best]):
