@@ -39,13 +39,14 @@ NAMES = {
         negentropy_hessian_product rvs variance_eigenvalues variance_function""",
     "skvmf.feature_extraction": "FisherVectorTransformer embedding_table",
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
-    "skvmf.inspection": """ComponentSummary component_stability component_summary
-        fisher_information match_components renumber_components""",
+    "skvmf.inspection": """ComponentSummary component_stability component_summary coverage_curve
+        fisher_information match_components membership_reliability renumber_components""",
     "skvmf.mixture": "RelativeGMM SparseGaussianMixture StudentTMixture VonMisesFisherMixture",
     "skvmf.model_selection": "ComponentPath",
     "skvmf.preprocessing": "DirectionWhitener",
     "skvmf.testing": "check_family",
-    "skvmf.plotting": "ComponentPathDisplay DirectionsDisplay MixtureDisplay cluster_report",
+    "skvmf.plotting": """ComponentPathDisplay DirectionsDisplay MixtureDisplay
+        ReliabilityDisplay cluster_report""",
 }
 
 MIXTURE_PARAMETERS = {

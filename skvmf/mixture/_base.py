@@ -18,7 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em import predictions
-from .._engine.em.calibration import best_temperature
+from .._engine.em.calibration import Reliability, best_temperature, reliability
 from .._engine.em.checkpoint import Checkpoint
 from .._engine.em.merge_path import MergePath
 from .._engine.em.mixture import Mixture, MixtureResult, Point
@@ -47,7 +47,7 @@ from .._sklearn import (
 )
 from .._typing import Array, Attributes, MatrixLike, RandomState, warn
 from ..distributions._arguments import check_count, checked_generator
-from ._calibration import are_rows_of_fit, is_softmax, judged_rows
+from ._calibration import N_BINS, are_rows_of_fit, is_softmax, judged_rows
 from ._checks import (
     check_stream_continues,
     check_warm_start,
@@ -74,6 +74,7 @@ _MIN_ROWS = 10_000
 _ROWS_PER_COMPONENT_OF_MANY = 250
 _MAX_ROWS_OF_MANY = 10**6
 _STAGES_OF_A_START = 3  # that callbacks see: the search, the flat start, the start
+_OF_CALIBRATION = ("membership_temperature_", "_skvmf_reliability")
 _OF_WHOLE_FITS = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"}
 
 
@@ -149,6 +150,7 @@ class BaseMixture(MixtureParameters, ABC):
         weight_seen_: float
         n_features_in_: int
         feature_names_in_: Array
+        _skvmf_reliability: Reliability | None  # of memberships, where they are calibrated
 
     _fitted: Point
     _running_statistics: Statistics | None  # of all rows since the last fit began
@@ -673,6 +675,7 @@ class BaseMixture(MixtureParameters, ABC):
         judged = judged_rows(self, X, n_resamples, sample_weight, known_labels, random_state)
         with all_or_nothing(self):
             self.membership_temperature_ = best_temperature(judged)
+            self._skvmf_reliability = reliability(judged, self.membership_temperature_, N_BINS)
             if hasattr(self, "probabilities_"):
                 calibrated = self._calibrated()
                 labelled = predictions.labels_and_probabilities(calibrated, self._new_rows(X))
@@ -950,7 +953,8 @@ class BaseMixture(MixtureParameters, ABC):
         # A component that is gone has the parameters of another one, which nothing uses.
         result._read_by_number = dict(getattr(self, "_read_by_number", {}))
         result._renumber_parameters(chosen, fitted.n_components)
-        result.membership_temperature_ = self.membership_temperature_
+        for name in _OF_CALIBRATION:
+            setattr(result, name, getattr(self, name))
         return result
 
     def _as_published(self) -> Point:
@@ -1041,7 +1045,6 @@ class BaseMixture(MixtureParameters, ABC):
             "n_active_components_": int(np.count_nonzero(weights)),
             "n_parameters_": fitted.n_parameters,
             "effective_n_components_": effective_n_components,
-            "membership_temperature_": 1.0,  # that of another fit says nothing about this one
         }
         if result is not None:
             attributes |= {
@@ -1094,7 +1097,9 @@ class BaseMixture(MixtureParameters, ABC):
             statistics = replace(statistics, buffers=None)
             weight = min(float(statistics.total) * statistics.unit, np.finfo(float).max)
         of_fit = {"_fitted": fitted, "_running_statistics": statistics}
-        return attributes | {"weight_seen_": weight} | of_fit
+        # How memberships of another fit hold says nothing about this one.
+        uncalibrated = {"membership_temperature_": 1.0, "_skvmf_reliability": None}
+        return attributes | {"weight_seen_": weight} | of_fit | uncalibrated
 
     if not TYPE_CHECKING:  # every attribute would then exist
 
@@ -1128,7 +1133,6 @@ class BaseMixture(MixtureParameters, ABC):
         state = dict(state)
         fit = state.pop("_fit", None)
         super().__setstate__(state)
-        temperature = state.get("membership_temperature_", 1.0)
         if fit is not None:
             family = self._family_class(**fit["family"])
             params = Params.from_dict(family.components_class, fit)
@@ -1139,7 +1143,8 @@ class BaseMixture(MixtureParameters, ABC):
                 weight_prior=ModifiedDirichlet(fit["alpha"], fit["floor"]),
                 background=Background(**fit["background"]),
             )
-            self._publish(Point(mixture, params), statistics, membership_temperature_=temperature)
+            calibrated = {name: state[name] for name in _OF_CALIBRATION if name in state}
+            self._publish(Point(mixture, params), statistics, **calibrated)
 
 
 def n_with_weight(start: Start) -> int:

@@ -24,6 +24,8 @@ from ._rows import in_memory, is_lazy
 _MAX_ENTRIES = 2**20
 _MIN_ROWS = 500
 _MAX_ROWS = 2_000
+# As in the tables of Guo et al., "On calibration of modern neural networks", ICML 2017.
+N_BINS = 15
 # Of the labels of the same rows so many agree at least: truncated steps may round a row
 # differently than predictions do.
 _AGREEMENT = 0.99
@@ -69,15 +71,22 @@ def log_odds(mixture: Any, X: MatrixLike) -> Array:
     return joint
 
 
-def judged_by(mixture: Any, other: Any, X: MatrixLike, weights: Array, indices: Array) -> Judged:
-    """Return what a mixture says of rows, and another, whose components `indices` match."""
+def judged_of(
+    mixture: Any, other: Any, X: MatrixLike, rows: Array, weights: Array, indices: Array
+) -> list[Judged]:
+    """Return what a mixture says of some rows, and another, whose components `indices` match.
+
+    The list is empty if there are no rows, or memberships have exact zeros.
+    """
+    if len(rows) == 0 or not is_softmax(mixture._posterior()):
+        return []
+    rows = some_of(rows, mixture._fitted.n_components)
+    X = safe_indexing(X, rows)
     own = log_odds(mixture, X)
     others = log_odds(other, X)
     known = np.isfinite(own.max(axis=1)) & np.isfinite(others.max(axis=1))
-    own = own[known]
-    weights = weights[known]
-    memberships = softmax(others[known], axis=1)
-    return Judged(_bounded(own), in_order_of(indices, memberships), weights)
+    memberships = in_order_of(indices, softmax(others[known], axis=1))
+    return [Judged(_bounded(own[known]), memberships, weights[rows[known]])]
 
 
 def judged_rows(
@@ -112,27 +121,30 @@ def judged_rows(
             f"give at least {2 * K} for {K} components."
         )
     labels = mixture.predict(X)
-    judged = []
+    judged: list[Judged] = []
     for _ in range(int(n_resamples)):
         n_draws = _drawn(rng, len(counted), K)
         drawn = counted[n_draws > 0]
-        others = rng.permutation(counted[n_draws == 0])
+        others = counted[n_draws == 0]
         weights_of_drawn = n_draws[n_draws > 0] * weights[drawn]
         seed = int(rng.integers(2**31 - 1))
         again = _fitted_again(mixture, X, drawn, weights_of_drawn, known, seed)
-        if known is not None:
-            # A class without a known row among those drawn is not that of a component.
-            others = others[(known[others] >= 0) & np.isin(known[others], known[drawn])]
-        others = np.sort(others[: np.clip(_MAX_ENTRIES // K, _MIN_ROWS, _MAX_ROWS)])
-        if len(others) == 0:
-            continue
-        rows_of_others = safe_indexing(X, others)
         if known is None:
             indices = matched_by_rows(labels[drawn], again.labels_, weights_of_drawn, K)
-            judged.append(judged_by(mixture, again, rows_of_others, weights[others], indices))
+            judged += judged_of(mixture, again, X, others, weights, indices)
         else:
-            judged.append(_judged_by_labels(again, rows_of_others, known[others], weights[others]))
+            # A class without a known row among those drawn is not that of a component.
+            others = others[(known[others] >= 0) & np.isin(known[others], known[drawn])]
+            judged += _judged_by_labels(again, X, others, weights, known)
+    if not judged:
+        raise ValueError("No row was left out of a fit to judge by: give more rows.")
     return judged
+
+
+def some_of(rows: Array, n_components: int) -> Array:
+    """Return the numbers of rows to compare, from all over the data."""
+    n = int(np.clip(_MAX_ENTRIES // n_components, _MIN_ROWS, _MAX_ROWS))
+    return rows if len(rows) <= n else rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)]
 
 
 def _drawn(rng: np.random.Generator, n_rows: int, least: int) -> Array:
@@ -164,14 +176,20 @@ def _fitted_again(
         return again.fit(safe_indexing(X, rows), sample_weight=weights, known_labels=known_labels)
 
 
-def _judged_by_labels(again: Any, X: MatrixLike, known: Array, weights: Array) -> Judged:
-    """Return what a fit says of rows whose components it did not know."""
-    own = log_odds(again, X)
+def _judged_by_labels(
+    again: Any, X: MatrixLike, rows: Array, weights: Array, known: Array
+) -> list[Judged]:
+    """Return what a fit says of some rows whose components it did not know; no list without any."""
+    if len(rows) == 0:
+        return []
+    rows = some_of(rows, again._fitted.n_components)
+    own = log_odds(again, safe_indexing(X, rows))
     has_density = np.isfinite(own.max(axis=1))
     own = own[has_density]
+    rows = rows[has_density]
     memberships = np.zeros_like(own)
-    memberships[np.arange(len(own)), known[has_density]] = 1
-    return Judged(_bounded(own), memberships, weights[has_density])
+    memberships[np.arange(len(rows)), known[rows]] = 1
+    return [Judged(_bounded(own), memberships, weights[rows])]
 
 
 def _bounded(log_odds: Array) -> Array:

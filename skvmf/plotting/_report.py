@@ -103,6 +103,7 @@ def cluster_report(
         data = {
             "n_rows": num_samples(X),
             "n_outliers": summary.n_outliers,
+            "reliability": summary.reliability,
             "clusters": _clusters(summary, cluster_of, positions, radii, row),
             "merges": merges,
             "points": _points(mixture, X, cluster_of, positions, radii, n_points, row),
@@ -152,6 +153,9 @@ def _clusters(
         cosine = None
         if summary.cosines is not None and not np.isnan(summary.cosines[i]):
             cosine = round(float(summary.cosines[i]), 4)
+        membership = None
+        if summary.memberships is not None and not np.isnan(summary.memberships[i]):
+            membership = round(float(summary.memberships[i]), 4)
         x, y = positions[i].round(4).tolist()
         cluster = {
             "k": k,
@@ -159,6 +163,7 @@ def _clusters(
             "size": int(summary.sizes[i]),
             "weight": float(summary.weights[i]),
             "cosine": cosine,
+            "membership": membership,
             "nearest": cluster_of.get(int(summary.nearest[i]), -1),
             "overlap": round(float(summary.overlaps[i]), 4),
             "words": [] if words is None else words[i],

@@ -38,7 +38,7 @@ class Judged:
 
 
 def log_loss(judged: Sequence[Judged], temperature: float) -> float:
-    """Return the mean log loss per unit of weight, of memberships at a temperature."""
+    """Return the mean log loss of memberships at a temperature, 0 where nothing is known."""
     total = 0.0
     weight = 0.0
     for each in judged:
@@ -46,13 +46,49 @@ def log_loss(judged: Sequence[Judged], temperature: float) -> float:
         logs *= each.memberships
         total -= float((logs.sum(axis=1) * each.weights).sum())
         weight += float((each.memberships.sum(axis=1) * each.weights).sum())
-    return total / weight
+    return total / weight if weight > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """What memberships say of rows, in bins of about as many, and what other fits say of them."""
+
+    prob_pred: Array  # (n_bins,): mean largest membership of the rows of a bin
+    prob_true: Array  # (n_bins,): mean membership in the same components that the others say
+    weights: Array  # (n_bins,): of the rows, adding up to one
+    error: float  # the expected calibration error: the mean difference of the two
+    log_loss: float
+
+
+def reliability(judged: Sequence[Judged], temperature: float, n_bins: int) -> Reliability:
+    """Return how memberships at a temperature hold."""
+    largest = []
+    others = []
+    for each in judged:
+        logs = each.logs_at(temperature)
+        labels = logs.argmax(axis=1)[:, np.newaxis]
+        largest.append(np.exp(np.take_along_axis(logs, labels, axis=1)[:, 0]))
+        others.append(np.take_along_axis(each.memberships, labels, axis=1)[:, 0])
+    said = np.concatenate(largest)
+    held = np.concatenate(others)
+    weights = np.concatenate([each.weights for each in judged])
+    weights = weights / weights.sum()
+    # Equal memberships, such as many of 1, are in one bin.
+    order = np.argsort(said, kind="stable")
+    last_of_bins = np.searchsorted(np.cumsum(weights[order]), np.arange(1, n_bins) / n_bins)
+    edges = np.unique(said[order][np.minimum(last_of_bins, len(said) - 1)])
+    bins = np.searchsorted(edges, said)
+    of_bins = np.bincount(bins, weights, minlength=len(edges) + 1)
+    used = of_bins > 0
+    of_bins = of_bins[used]
+    prob_pred = np.bincount(bins, weights * said, minlength=len(used))[used] / of_bins
+    prob_true = np.bincount(bins, weights * held, minlength=len(used))[used] / of_bins
+    error = float((of_bins * np.abs(prob_pred - prob_true)).sum())
+    return Reliability(prob_pred, prob_true, of_bins, error, log_loss(judged, temperature))
 
 
 def best_temperature(judged: Sequence[Judged]) -> float:
-    """Return the temperature, from 1 to 10,000, with the least log loss."""
-    if sum(float((each.memberships.sum(axis=1) * each.weights).sum()) for each in judged) == 0:
-        return 1.0  # nothing is known of any row
+    """Return the temperature, from 1 to 10,000, with the least log loss; 1 where all have one."""
 
     def loss(log_temperature: float) -> float:
         return log_loss(judged, float(np.exp(log_temperature)))
