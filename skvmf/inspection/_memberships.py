@@ -140,12 +140,15 @@ def coverage_curve(mixture: Any, X: MatrixLike, y: ArrayLike, *, n_points: int =
     Returns
     -------
     curve : :class:`~sklearn.utils.Bunch`
-        The entries are arrays of shape (n_points,):
+        The entries are
 
-        shares : the share of rows kept; the last is 1.
-        memberships : the least membership among them. Outliers, with the label -1, have 0: they
-            come last, and count as a cluster.
-        ari, nmi : the adjusted Rand index and the normalized mutual information of labels and `y`.
+        shares : ndarray of shape (n_points,)
+            The share of rows kept; the last is 1.
+        memberships : ndarray of shape (n_points,)
+            The least membership among them. Outliers, with the label -1, have 0: they come last,
+            and count as a cluster.
+        ari, nmi : ndarray of shape (n_points,)
+            The adjusted Rand index and the normalized mutual information of labels and `y`.
 
     Raises
     ------

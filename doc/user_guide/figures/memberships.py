@@ -194,8 +194,8 @@ def draw_coverage(figure, record):
             own = [row for row in table.rows if row[0].startswith(name)]
             axis.plot([row[2] for row in own], [row[4] for row in own], "o-", label=label, ms=3)
         for row in table.rows[2 * len(SHARES) :]:
-            is_layer = "layer " in row[0]
-            mark = {"color": "C3", "ms": 4} if is_layer else {"label": row[0], "ms": 7}
+            is_layer = row[0].startswith("EVoC, layer")
+            mark = {"color": "C4", "ms": 4, "zorder": 3} if is_layer else {"label": row[0], "ms": 8}
             axis.plot(row[2], row[4], "o", **mark)
         axis.set(title=table.title.partition(":")[0], xlabel="share of rows kept")
     axes[0].set_ylabel("adjusted Rand index of the rows kept")
