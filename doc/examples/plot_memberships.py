@@ -71,6 +71,6 @@ plt.show()
 
 # %%
 # On digits both curves are much alike, and behind HDBSCAN after UMAP, whose clusters are better and
-# leave out hardly a row. :ref:`memberships-that-hold` has the 20 newsgroups, where the best layers of
-# EVoC are ahead of the mixture, and :doc:`/user_guide/figures` all figures, those of Fashion-MNIST,
-# where the mixture is ahead, with them.
+# leave out hardly a row. :ref:`memberships-that-hold` has the 20 newsgroups, where EVoC's best
+# layers are ahead of the mixture, and :doc:`/user_guide/figures` all figures, with those of
+# Fashion-MNIST, where the mixture is ahead.
