@@ -76,7 +76,7 @@ def judged_of(
 ) -> list[Judged]:
     """Return what a mixture says of some rows, and another, whose components `indices` match.
 
-    The list is empty if there are no rows, or memberships have exact zeros.
+    The list is empty if no rows have a density, or memberships have exact zeros.
     """
     if len(rows) == 0 or not is_softmax(mixture._posterior()):
         return []
@@ -85,6 +85,8 @@ def judged_of(
     own = log_odds(mixture, X)
     others = log_odds(other, X)
     known = np.isfinite(own.max(axis=1)) & np.isfinite(others.max(axis=1))
+    if not known.any():
+        return []
     memberships = in_order_of(indices, softmax(others[known], axis=1))
     return [Judged(_bounded(own[known]), memberships, weights[rows[known]])]
 
@@ -137,7 +139,7 @@ def judged_rows(
             others = others[(known[others] >= 0) & np.isin(known[others], known[drawn])]
             judged += _judged_by_labels(again, X, others, weights, known)
     if not judged:
-        raise ValueError("No row was left out of a fit to judge by: give more rows.")
+        raise ValueError("No row with a density was left out of a fit to judge by: give more rows.")
     return judged
 
 
@@ -185,6 +187,8 @@ def _judged_by_labels(
     rows = some_of(rows, again._fitted.n_components)
     own = log_odds(again, safe_indexing(X, rows))
     has_density = np.isfinite(own.max(axis=1))
+    if not has_density.any():
+        return []
     own = own[has_density]
     rows = rows[has_density]
     memberships = np.zeros_like(own)

@@ -351,6 +351,28 @@ def test_bad_input(mixture):
     assert mixture.membership_temperature_ == 1
 
 
+def test_rows_without_a_direction_judge_nothing():
+    rows = np.repeat(np.eye(3), 20, axis=0) + 0.1 * np.random.default_rng(0).normal(size=(60, 3))
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(rows)
+    with_zeros = np.vstack([rows, np.zeros((30, 3))])
+    mixture.calibrate(with_zeros, random_state=0)
+    assert 1 <= mixture.membership_temperature_ < 2
+    few = VonMisesFisherMixture(1, random_state=0).fit([[1.0, 0], [0, 1]])
+    with pytest.raises(ValueError, match="No row with a density was left out"):
+        few.calibrate([[1.0, 0], [0, 0]], n_resamples=1, random_state=Drawing([0, 0]))
+
+
+class Drawing(np.random.Generator):
+    """A generator whose draws of rows are given."""
+
+    def __init__(self, rows):
+        super().__init__(np.random.PCG64(0))
+        self.rows = rows
+
+    def integers(self, high, size=None):
+        return np.array(self.rows) if size else 1
+
+
 def test_dask_arrays_are_refused_with_advice():
     da = pytest.importorskip("dask.array")
     rows = da.from_array(X, chunks=(400, 32))
