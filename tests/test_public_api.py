@@ -42,13 +42,14 @@ NAMES = {
         as_dense labels make_rows make_start repeat_columns run_em""",
     "skvmf.feature_extraction": "FisherVectorTransformer embedding_table",
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
-    "skvmf.inspection": """ComponentSummary component_stability component_summary
-        fisher_information match_components renumber_components""",
+    "skvmf.inspection": """ComponentSummary component_stability component_summary coverage_curve
+        fisher_information match_components membership_reliability renumber_components""",
     "skvmf.mixture": "RelativeGMM SparseGaussianMixture StudentTMixture VonMisesFisherMixture",
     "skvmf.model_selection": "ComponentPath",
     "skvmf.preprocessing": "DirectionWhitener",
     "skvmf.testing": "check_family",
-    "skvmf.plotting": "ComponentPathDisplay DirectionsDisplay MixtureDisplay cluster_report",
+    "skvmf.plotting": """ComponentPathDisplay DirectionsDisplay MixtureDisplay
+        ReliabilityDisplay cluster_report""",
 }
 
 MIXTURE_PARAMETERS = {
@@ -101,7 +102,8 @@ POSITIONAL = {"n_components", "mixture", "estimator", "strength"}
 FIT = "converged_ n_iter_ lower_bound_ lower_bounds_"
 ROWS = "n_features_in_ feature_names_in_"
 MIXTURE = f"""{FIT} {ROWS} weights_ background_weight_ means_ labels_ probabilities_
-    n_active_components_ n_parameters_ n_steps_ weight_seen_ effective_n_components_"""
+    n_active_components_ n_parameters_ n_steps_ weight_seen_ effective_n_components_
+    membership_temperature_"""
 GAUSSIAN = f"{MIXTURE} background_bounds_ covariances_ precisions_ precisions_cholesky_"
 ATTRIBUTES = {
     VonMisesFisherMixture: f"{MIXTURE} mean_directions_ concentrations_",
@@ -120,6 +122,7 @@ MIXTURE_METHODS = {
     **dict.fromkeys(["aic", "bic", "icl"], "X sample_weight"),
     **dict.fromkeys(["predict", "predict_proba", "responsibilities"], "X"),
     **{"score_samples": "X", "transform": "X", "sample": "n_samples"},
+    "calibrate": "X n_resamples sample_weight known_labels random_state",
 }
 BOX = "background_weight background_bounds params"
 ELLIPTICAL_METHODS = MIXTURE_METHODS | {

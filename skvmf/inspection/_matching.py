@@ -15,10 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import Bunch, check_random_state
 
+from .._engine.em.calibration import Judged, best_temperature
 from .._typing import Array, MatrixLike, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
+from ..mixture._calibration import judged_of
 from ..mixture._rows import in_memory
 from ._components import join, log_affinities, read_mixture, with_features_of
+from ._memberships import before_and_after, refuse_others
 from ._pipeline import split_pipeline
 
 if TYPE_CHECKING:
@@ -161,11 +164,6 @@ def renumber_components(
     return mixture._skvmf_renumbered(np.append(matched.indices, matched.new))
 
 
-def refuse_others(mixture: object) -> None:
-    if not isinstance(mixture, BaseMixture):
-        raise TypeError(f"mixture should be a mixture of skvmf, got {type(mixture).__name__}.")
-
-
 def component_stability(
     mixture: BaseMixture,
     X: MatrixLike,
@@ -214,6 +212,12 @@ def component_stability(
             The adjusted Rand index of each fit's labels and those of the mixture.
         interval : ndarray of shape (2,)
             The 2.5 % and 97.5 % quantiles of these scores.
+        temperature : float or None
+            The temperature of memberships that these fits ask for, as
+            :meth:`~skvmf.SparseGaussianMixture.calibrate` finds it; None for memberships with exact
+            zeros.
+        reliability : :class:`~sklearn.utils.Bunch` or None
+            What :func:`membership_reliability` returns, after being at that temperature.
 
     Raises
     ------
@@ -238,7 +242,9 @@ def component_stability(
     rng = check_random_state(random_state)
     labels = mixture.predict(X)
     n_rows = len(labels)
-    weights = 1.0 if sample_weight is None else np.asarray(in_memory(sample_weight))
+    weights = np.ones(n_rows)
+    if sample_weight is not None:
+        weights = np.asarray(in_memory(sample_weight))
     known = None if known_labels is None else np.asarray(in_memory(known_labels))
     if known is None and mixture._skvmf_has_known_labels:
         warn(
@@ -249,6 +255,7 @@ def component_stability(
     overlaps = []
     same_label = []
     scores = []
+    judged: list[Judged] = []
     for _ in range(int(n_resamples)):
         again = clone(mixture).set_params(random_state=rng.randint(2**31 - 1))
         # The file is that of the given mixture.
@@ -268,11 +275,16 @@ def component_stability(
         overlaps.append(matched.overlaps)
         same_label.append((labels_again == expected) & has_match)
         scores.append(adjusted_rand_score(labels, labels_again))
+        unseen = np.flatnonzero((n_draws == 0) & (weights > 0))
+        judged += judged_of(mixture, again, X, unseen, weights, matched.indices)
+    temperature = best_temperature(judged) if judged else None
     return Bunch(
         components=np.mean(overlaps, axis=0),
         rows=np.mean(same_label, axis=0),
         scores=np.array(scores),
         interval=np.quantile(scores, [0.025, 0.975]),
+        temperature=temperature,
+        reliability=None if temperature is None else before_and_after(judged, temperature),
     )
 
 

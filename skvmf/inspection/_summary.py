@@ -24,6 +24,7 @@ from ..mixture import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
 from ..mixture._rows import in_memory
 from ._components import is_directional, log_affinities, log_densities, read_mixture
+from ._memberships import reliability_in_words
 from ._pipeline import split_pipeline
 from ._words import count_words
 
@@ -52,7 +53,8 @@ def component_rows(
         n_missing = np.isnan(rows).sum(axis=1)
         rows = mixture.impute(X)
 
-    columns: dict[str, Any] = {"sizes": [], "cosines": [], "typical": [], "doubtful": []}
+    names = "sizes", "memberships", "cosines", "typical", "doubtful"
+    columns: dict[str, Any] = {name: [] for name in names}
     for k in active:
         members = np.flatnonzero(labels == k)
         # An imputed value is the most probable one. A value that is known is expected to be half a
@@ -60,10 +62,14 @@ def component_rows(
         closeness = _closeness(fitted, k, rows[members]) - n_missing[members] / 2
         known = closeness[~np.isnan(closeness)]
         columns["sizes"].append(len(members))
+        own = proba[members, k]
+        columns["memberships"].append(own.mean() if len(members) else np.nan)
         columns["cosines"].append(known.mean() if len(known) else np.nan)
         columns["typical"].append(members[np.argsort(-closeness, kind="stable")[:n_rows]])
-        columns["doubtful"].append(members[np.argsort(proba[members, k], kind="stable")[:n_rows]])
+        columns["doubtful"].append(members[np.argsort(own, kind="stable")[:n_rows]])
     columns["sizes"] = np.array(columns["sizes"])
+    is_calibrated = reliability_in_words(mixture) is not None
+    columns["memberships"] = np.array(columns["memberships"]) if is_calibrated else None
     columns["cosines"] = np.array(columns["cosines"]) if is_directional(fitted) else None
     return labels, columns | {"n_outliers": int(np.count_nonzero(labels == -1))}
 
@@ -148,6 +154,10 @@ class ComponentSummary:
         The number of components, with pruned ones.
     stability : ndarray of shape (n_active_components,) or None
         How much of each component comes again where rows are resampled, from 0 to 1.
+    memberships : ndarray of shape (n_active_components,) or None
+        The mean membership of the rows with each label, if the mixture is calibrated.
+    reliability : str or None
+        How memberships hold, in a sentence, if the mixture is calibrated.
     """
 
     labels: Array
@@ -166,6 +176,8 @@ class ComponentSummary:
     texts: list[list[str]] | None = None
     n_components: int = 0
     stability: Array | None = None
+    memberships: Array | None = None
+    reliability: str | None = None
 
     @property
     def columns(self) -> dict[str, list[str]]:
@@ -180,6 +192,10 @@ class ComponentSummary:
         table["weight"] = [f"{weight:.3f}" for weight in self.weights]
         if self.stability is not None:
             table["stability"] = [f"{each:.2f}" for each in self.stability]
+        if self.memberships is not None:
+            table["membership"] = [
+                "" if np.isnan(each) else f"{each:.2f}" for each in self.memberships
+            ]
         if self.cosines is not None:
             table["cosine"] = ["" if np.isnan(each) else f"{each:.2f}" for each in self.cosines]
         elif self.angles is not None:
@@ -240,6 +256,7 @@ class ComponentSummary:
             "rows": self.sizes,
             "weight": self.weights,
             "stability": self.stability,
+            "membership": self.memberships,
             "cosine": self.cosines,
             "angle": self.angles,
             "nearest": self.nearest,
@@ -265,6 +282,8 @@ class ComponentSummary:
         n_left_out = len(columns["component"]) - _MAX_LINES
         if n_left_out > 0:
             lines.append(f"... and {n_left_out} more")
+        if self.reliability is not None:
+            lines.append(self.reliability)
         # A console may lack letters of the texts.
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         return "\n".join(lines).encode(encoding, "backslashreplace").decode(encoding)
@@ -279,9 +298,10 @@ class ComponentSummary:
             for cells in zip(*columns.values(), strict=True)
         )
         body = "".join(f"<tr>{cells}</tr>" for cells in rows)
+        below = "" if self.reliability is None else f"<p>{escape(self.reliability)}</p>"
         return (
             '<div style="max-height: 40em; overflow: auto"><table>'
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
         )
 
 
@@ -388,6 +408,7 @@ def component_summary(
         background_weight=fitted.params.background_weight,
         n_components=len(fitted.weights),
         stability=_of_components(stability, active, len(fitted.weights)),
+        reliability=reliability_in_words(mixture),
     )
     if X is None:
         return summary

@@ -18,6 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em import predictions
+from .._engine.em.calibration import Reliability, best_temperature, reliability
 from .._engine.em.checkpoint import Checkpoint
 from .._engine.em.merge_path import MergePath
 from .._engine.em.mixture import Mixture, MixtureResult, Point
@@ -45,8 +46,9 @@ from .._sklearn import (
     validate_parameter_constraints,
     with_callbacks,
 )
-from .._typing import Array, Attributes, MatrixLike, warn
+from .._typing import Array, Attributes, MatrixLike, RandomState, warn
 from ..distributions._arguments import check_count, checked_generator
+from ._calibration import N_BINS, are_rows_of_fit, is_softmax, judged_rows
 from ._checks import (
     check_stream_continues,
     check_warm_start,
@@ -77,6 +79,7 @@ _ROWS_PER_COMPONENT_OF_MANY = 250
 _MAX_ROWS_OF_MANY = 10**6
 _STAGES_OF_A_START = 3  # that callbacks see: the search, the flat start, the start
 _OF_PREDICTIONS = "entmax_alpha", "temperature", "missing_values"
+_OF_CALIBRATION = ("membership_temperature_", "_skvmf_reliability")
 _OF_WHOLE_FITS = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"}
 
 
@@ -120,6 +123,9 @@ class BaseMixture(MixtureParameters, ABC):
         a small pickle, delete `labels_` and `probabilities_`: predictions do not need them.
     probabilities_ : ndarray of shape (n_samples,)
         Responsibility of that component, the largest one of the row; 0 if the label is -1.
+    membership_temperature_ : float
+        What `calibrate` divides log-odds of components by where memberships are published. It is
+        1 until then.
     n_steps_ : int
         Calls of `partial_fit` since the last `fit`.
     weight_seen_ : float
@@ -145,10 +151,12 @@ class BaseMixture(MixtureParameters, ABC):
         lower_bounds_: list[float]
         labels_: Array
         probabilities_: Array
+        membership_temperature_: float
         n_steps_: int
         weight_seen_: float
         n_features_in_: int
         feature_names_in_: Array
+        _skvmf_reliability: Reliability | None  # of memberships, where they are calibrated
 
     _fitted: Point
     _running_statistics: Statistics | None  # of all rows since the last fit began
@@ -175,7 +183,8 @@ class BaseMixture(MixtureParameters, ABC):
         The fit starts `n_init` times and keeps the parameters with the largest lower bound. From
         4,000 components on, an iteration on dense rows is an exact step and up to 42 truncated
         ones, which look at the components near each row's last label only. What is returned is
-        that of an exact step.
+        that of an exact step. A fit forgets the temperature that `calibrate` has found, also with
+        `warm_start`.
 
         Parameters
         ----------
@@ -612,6 +621,84 @@ class BaseMixture(MixtureParameters, ABC):
         result = starts.best(flat, self._start(rows), self._generator())
         return result.point.sorted()[0]
 
+    # Memberships that hold.
+
+    def calibrate(
+        self,
+        X: MatrixLike,
+        *,
+        n_resamples: int = 3,
+        sample_weight: ArrayLike | None = None,
+        known_labels: ArrayLike | None = None,
+        random_state: RandomState = None,
+    ) -> Self:
+        """Soften memberships until they are those that other fits of such rows give.
+
+        In many dimensions a mixture says 0.95 where another fit gives the row's component 0.75:
+        features depend on each other within components, so log-densities are too far apart, by
+        about one factor, the temperature. It is found by fits from new starts to rows drawn with
+        replacement, a bootstrap. It minimizes the log loss of the mixture's memberships as
+        predictions of those that these fits give to rows that they have not drawn. Components
+        are matched by the rows that they share. One number serves all components: it does not
+        tell clusters that come again from others, as
+        :func:`~skvmf.inspection.component_stability` does.
+
+        From then on `predict_proba`, `responsibilities`, `transform` and `probabilities_` are
+        those at this temperature. Labels, densities, criteria, samples, Fisher vectors and the
+        fit itself stay. The next `fit` or `partial_fit` forgets the temperature.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows of the fit, or a random sample of them, twice as many as components at least.
+            Each fit copies two thirds of them. After a sample, `probabilities_` is removed, as it
+            would be that of other rows; `predict_proba` takes any.
+        n_resamples : int, default=3
+            Number of fits, of which each takes about as long as `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weights of the rows in the fit.
+        known_labels : array-like of shape (n_samples,), default=None
+            The component of each row where it is known, as `fit` took them: new fits then keep
+            the known rows that they have drawn, and the others are what their memberships should
+            predict (Guo et al., "On calibration of modern neural networks", ICML 2017).
+        random_state : int, RandomState, Generator or None, default=None
+            Seed of the draws and of the starts.
+
+        Returns
+        -------
+        self : object
+            The mixture, with `membership_temperature_` of at least 1 and at most 10,000.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If rows are too few or a Dask array, memberships have exact zeros, or an argument is
+            wrong. The estimator then stays as it was.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skvmf import SparseGaussianMixture
+        >>> X = np.random.default_rng(0).normal(size=(500, 20)) * np.arange(20)
+        >>> mixture = SparseGaussianMixture(3, covariance_type="diag", random_state=0).fit(X)
+        >>> print(f"{mixture.probabilities_.mean():.2f}")
+        0.98
+        >>> print(f"{mixture.calibrate(X, random_state=0).probabilities_.mean():.2f}")
+        0.93
+        """
+        judged = judged_rows(self, X, n_resamples, sample_weight, known_labels, random_state)
+        with all_or_nothing(self):
+            self.membership_temperature_ = best_temperature(judged)
+            self._skvmf_reliability = reliability(judged, self.membership_temperature_, N_BINS)
+            if hasattr(self, "probabilities_"):
+                calibrated = self._calibrated()
+                labelled = predictions.labels_and_probabilities(calibrated, self._new_rows(X))
+                if are_rows_of_fit(labelled[0], self.labels_):
+                    self.probabilities_ = labelled[1]
+                else:
+                    del self.probabilities_
+        return self
+
     # Predictions, scores and samples.
 
     @chunkwise(dtype=np.int64)
@@ -649,7 +736,7 @@ class BaseMixture(MixtureParameters, ABC):
             or hard.
         """
         rows = self._new_rows(X)
-        blocks = predictions.responsibilities(self._as_published(), rows)
+        blocks = predictions.responsibilities(self._calibrated(), rows)
         sizes = np.concatenate([np.diff(block.ends, prepend=0) for block in blocks])
         columns = np.concatenate([block.columns for block in blocks])
         values = np.concatenate([block.values for block in blocks], dtype=rows.dtype)
@@ -669,12 +756,13 @@ class BaseMixture(MixtureParameters, ABC):
         Returns
         -------
         resp : ndarray of shape (n_samples, n_components)
-            Responsibilities, which depend on `entmax_alpha` and `temperature`. Rows sum to one,
-            or with a background to one minus its responsibility. Rows without a direction, or
-            without density under any component, get `weights_`, or 0 with a background.
+            Responsibilities, which depend on `entmax_alpha` and `temperature`, and after
+            `calibrate` on `membership_temperature_`. Rows sum to one, or with a background to one
+            minus its responsibility. Rows without a direction, or without density under any
+            component, get `weights_`, or 0 with a background.
         """
         rows = self._new_rows(X)
-        return predictions.probabilities(self._as_published(), rows)
+        return predictions.probabilities(self._calibrated(), rows)
 
     def transform(self, X: MatrixLike) -> Any:
         """Return the responsibilities of the components for each row, as new features.
@@ -891,11 +979,21 @@ class BaseMixture(MixtureParameters, ABC):
         # A component that is gone has the parameters of another one, which nothing uses.
         result._read_by_number = dict(getattr(self, "_read_by_number", {}))
         result._renumber_parameters(chosen, fitted.n_components)
+        for name in _OF_CALIBRATION:
+            setattr(result, name, getattr(self, name))
         return result
 
     def _as_published(self) -> Point:
         """Return the fit with responsibilities as the parameters ask for them now."""
         return self._fitted.with_posterior(self._posterior())
+
+    def _calibrated(self) -> Point:
+        """Return the fit with memberships at the temperature that `calibrate` has found."""
+        posterior = self._posterior()
+        if is_softmax(posterior):
+            temperature = posterior.temperature * self.membership_temperature_
+            posterior = replace(posterior, temperature=temperature)
+        return self._fitted.with_posterior(posterior)
 
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""
@@ -940,7 +1038,9 @@ class BaseMixture(MixtureParameters, ABC):
         chunks = validated_chunks(self, X, reset=False)
         n_columns = {"components": self._fitted.n_components, "features": self.n_features_in_}
         width = None if columns is None else n_columns[columns]
-        return mapped(self._without_data(self._fitted), method, chunks, dtype, width, is_sparse)
+        mixture = self._without_data(self._fitted)
+        mixture.membership_temperature_ = self.membership_temperature_
+        return mapped(mixture, method, chunks, dtype, width, is_sparse)
 
     def _label_chunks(self, fitted: Point, chunks: Any) -> tuple[Array, Array]:
         """Return labels and the responsibilities of those components, of and as Dask arrays."""
@@ -951,7 +1051,7 @@ class BaseMixture(MixtureParameters, ABC):
         return labels, mapped(mixture, "_largest_responsibilities", chunks)
 
     def _largest_responsibilities(self, X: MatrixLike) -> Array:
-        return predictions.labels_and_probabilities(self._as_published(), self._new_rows(X))[1]
+        return predictions.labels_and_probabilities(self._calibrated(), self._new_rows(X))[1]
 
     def _without_data(self, fitted: Point) -> Self:
         """Return an estimator with a fit and without what only fits need, to send to workers."""
@@ -1034,7 +1134,9 @@ class BaseMixture(MixtureParameters, ABC):
             statistics = replace(statistics, buffers=None)
             weight = min(float(statistics.total) * statistics.unit, np.finfo(float).max)
         of_fit = {"_fitted": fitted, "_running_statistics": statistics}
-        return attributes | {"weight_seen_": weight} | of_fit
+        # How memberships of another fit hold says nothing about this one.
+        uncalibrated = {"membership_temperature_": 1.0, "_skvmf_reliability": None}
+        return attributes | {"weight_seen_": weight} | of_fit | uncalibrated
 
     if not TYPE_CHECKING:  # every attribute would then exist
 
@@ -1078,7 +1180,8 @@ class BaseMixture(MixtureParameters, ABC):
                 weight_prior=ModifiedDirichlet(fit["alpha"], fit["floor"]),
                 background=Background(**fit["background"]),
             )
-            self._publish(Point(mixture, params), statistics)
+            calibrated = {name: state[name] for name in _OF_CALIBRATION if name in state}
+            self._publish(Point(mixture, params), statistics, **calibrated)
 
 
 def n_with_weight(start: Start) -> int:

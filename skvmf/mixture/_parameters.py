@@ -64,7 +64,7 @@ class MixtureParameters(
         ``(pi_k p_k) ** (1 / temperature)``. 1 is low enough for any number of features. Clusters
         stay as they are up to a third of the median gap between the two largest log-densities of a
         row. If it is far too large, as the number of features is, all rows get the same
-        memberships and `fit` warns.
+        memberships and `fit` warns. `calibrate` softens memberships without changing the fit.
     weight_concentration_prior : float or array-like of shape (n_components,), default=1.0
         Parameter of the modified Dirichlet prior on the weights: any real number. 1 is a flat
         prior. A number below 1, and especially below 0, removes small components (Tu, "Modified

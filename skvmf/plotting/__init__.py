@@ -5,6 +5,13 @@ Displays need matplotlib: ``pip install "skvmf[plotting]"``.
 
 from ._component_path_display import ComponentPathDisplay
 from ._displays import DirectionsDisplay, MixtureDisplay
+from ._reliability_display import ReliabilityDisplay
 from ._report import cluster_report
 
-__all__ = ["ComponentPathDisplay", "DirectionsDisplay", "MixtureDisplay", "cluster_report"]
+__all__ = [
+    "ComponentPathDisplay",
+    "DirectionsDisplay",
+    "MixtureDisplay",
+    "ReliabilityDisplay",
+    "cluster_report",
+]

@@ -165,6 +165,7 @@ def cluster_report(
             "title": title,
             "n_rows": len(of_rows),
             "n_outliers": summary.n_outliers,
+            "reliability": summary.reliability,
             "clusters": _clusters(summary, _names(summary, names), positions, radii, row),
             "merges": merges,
             "words": words,
@@ -266,6 +267,9 @@ def _clusters(
         cosine = None
         if summary.cosines is not None and not np.isnan(summary.cosines[i]):
             cosine = round(float(summary.cosines[i]), 4)
+        membership = None
+        if summary.memberships is not None and not np.isnan(summary.memberships[i]):
+            membership = round(float(summary.memberships[i]), 4)
         x, y = positions[i].round(4).tolist()
         cluster = {
             "k": k,
@@ -274,6 +278,7 @@ def _clusters(
             "weight": float(summary.weights[i]),
             "cosine": cosine,
             "stability": None if summary.stability is None else float(summary.stability[i]),
+            "membership": membership,
             "nearest": cluster_of.get(int(summary.nearest[i]), -1),
             "overlap": round(float(summary.overlaps[i]), 4),
             "words": [] if words is None else words[i],

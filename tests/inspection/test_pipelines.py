@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skvmf import ComponentPath, SparseGaussianMixture, VonMisesFisherMixture
-from skvmf.inspection import component_stability, component_summary
+from skvmf.inspection import component_stability, component_summary, membership_reliability
 
 TEXTS = ["the puck is on the ice", "ice and a goal", "melt butter in a pan", "a pan of butter"] * 9
 X = np.random.default_rng(0).normal(size=(90, 2)) * [1, 1e3] + np.repeat([[0, 0], [9, 9e3]], 45, 0)
@@ -54,6 +54,14 @@ def test_stability_of_a_pipeline_is_that_of_its_mixture():
     expected = component_stability(pipeline[-1], pipeline[:-1].transform(X), **options)
     assert_array_equal(result.rows, expected.rows)
     assert_array_equal(result.components, expected.components)
+
+
+def test_memberships_of_a_pipeline_are_those_of_its_mixture():
+    pipeline = make_pipeline(StandardScaler(), SparseGaussianMixture(2, random_state=0)).fit(X)
+    options = {"n_resamples": 2, "random_state": 0}
+    result = membership_reliability(pipeline, X, **options)
+    expected = membership_reliability(pipeline[-1], pipeline[:-1].transform(X), **options)
+    assert_array_equal(result.before.prob_true, expected.before.prob_true)
 
 
 def test_a_pipeline_without_a_fit_is_refused():

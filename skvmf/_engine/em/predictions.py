@@ -108,6 +108,25 @@ def of_published_labels(fitted: Point, labelled: Labelled, largest: Array) -> Ar
     return np.where(labelled.labels == -1, 0, seen)
 
 
+def log_joint(fitted: Point, rows: RowSource) -> Array:
+    """Return log-densities plus log-weights in float64, (n, K), then those of the background.
+
+    Rows without a direction have -inf.
+    """
+    n_weights = len(fitted.params.weights)
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(fitted.params.weights)
+
+    def of_block(block: Block) -> Array:
+        scores = fitted.scores(block)
+        joint = scores.log_density() + log_weights
+        block.buffers.release("scores", scores.unnormalized)
+        joint[~block.has_direction] = -np.inf
+        return joint
+
+    return rows.per_row(of_block, np.float64, n_weights)
+
+
 def log_densities(fitted: Point, rows: RowSource) -> Array:
     """Return the log-density of the mixture at each row, (n,), at least the dtype's least."""
     least = max(LEAST, float(np.finfo(rows.dtype).min))
