@@ -142,6 +142,7 @@ array-like, default='merging'
     flat_start: bool = True
     background: bool = False
     missing_values: str = "error"
+    size_limits: tuple[float | None, float | None] | None = None
     n_init: int = 1
     init_params: InitParams = "merging"
     init_size: int | None = None
@@ -218,7 +219,8 @@ array-like, default='merging'
         K = int(self.n_components)
         given = self.weight_concentration_prior
         if given is None:
-            is_flat = self.entmax_alpha > 1 or "weights" in self.fixed
+            keeps_all = "weights" in self.fixed or self.size_limits is not None
+            is_flat = self.entmax_alpha > 1 or keeps_all
             given = 1.0 if is_flat else 0.0
         alpha = checked_array(given, "weight_concentration_prior")
         if alpha.shape not in [(), (K,)] or not np.isfinite(alpha).all():

@@ -54,6 +54,7 @@ def run_em(
     *,
     max_iter: int,
     tol: float | None,
+    relative_tol: float = 0.0,
     on_iteration: OnIteration = ignore,
     save: Callable[[EMState[Any]], None] | None = None,
 ) -> EMResult[Any, Any]:
@@ -63,8 +64,9 @@ def run_em(
     take; the latter is the next point. ``comparable(after)`` says whether a small change of the
     bound is the end: not if a component has been pruned, or moved to a row.
 
-    Stops after `max_iter` steps, when a step changes the bound by at most `tol`, or when
-    ``on_iteration(n_iter, bounds, point)`` returns True. Before each of its calls ``save``
+    Stops after `max_iter` steps, when a step changes the bound by at most `tol`, or by at most
+    `relative_tol` of what the first step did, or when ``on_iteration(n_iter, bounds, point)``
+    returns True. Before each of its calls ``save``
     gets the state. Where bounds have fallen since components were last moved or pruned, as
     `reg_covar` lets them, the result is that of the step with the best one. A `tol` of None asks
     for `max_iter` steps, wherever they lead.
@@ -81,7 +83,10 @@ def run_em(
             if save is not None:
                 save(EMState(point, bounds, comparable, best))
             stop = on_iteration(n_iter, bounds, point)
-            converged = tol is not None and comparable and abs(bounds[-1] - bounds[-2]) <= tol
+            converged = False
+            if tol is not None and comparable:
+                least_gain = max(tol, relative_tol * abs(bounds[1] - bounds[0]))
+                converged = abs(bounds[-1] - bounds[-2]) <= least_gain
             if converged or stop or n_iter == max_iter:
                 fall = bounds[best[0]] - bounds[-1]
                 if tol is not None and fall > _ROUNDING[rows.dtype.name] * max(1, abs(bounds[-1])):
