@@ -148,12 +148,14 @@ class MultiStart:
         )
         reached = self.checkpoint.reached(mixture, run)
         state = reached or EMState(point)
-        steps = self._truncated_steps(mixture, point.n_components)
+        steps = None
         if kind == LIMITED:
-            limited = LimitedSteps(self.rows, steps)
+            limited = LimitedSteps(self.rows)
             state = limited.state(reached) if reached else EMState(limited.begin(point))
-        elif steps is not None:
-            state = steps.state(state)
+        else:
+            steps = self._truncated_steps(mixture, point.n_components)
+            if steps is not None:
+                state = steps.state(state)
         result = run_em(
             state,
             self.rows,

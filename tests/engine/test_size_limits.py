@@ -140,16 +140,40 @@ def test_moves_are_those_that_lose_least():
     assert_array_equal(labels, [0, 0, 0, 1])
 
 
-def test_candidates_are_the_best_less_offsets():
+@pytest.mark.parametrize("K", [24, 25, 60, 800, 1003])
+def test_candidates_are_the_best_less_offsets(K):
     rng = np.random.default_rng(0)
-    scores = rng.normal(size=(50, 60))
-    offsets = rng.normal(size=60)
+    scores = rng.normal(size=(50, K))
+    offsets = rng.normal(size=K)
     candidates = Candidates.best(scores - offsets, offsets, np.ones(50))
     expected = np.sort(np.argsort(-(scores - offsets), axis=1)[:, :N_CANDIDATES], axis=1)
     assert_array_equal(np.sort(candidates.components, axis=1), expected)
     of_candidates = np.take_along_axis(scores, candidates.components, axis=1)
     of_candidates -= of_candidates.max(axis=1, keepdims=True)
     assert_allclose(candidates.scores, of_candidates, atol=1e-5)
+
+
+def test_offsets_of_components_that_no_row_may_choose_stay_near():
+    """They are no candidate of any row, and below the least size however low their offset is."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(400, 40))
+    scores[:, :4] -= 100
+    offsets = ascend(candidates_of(scores), limits_of(400, 4, 20), np.zeros(40), 1.0)
+    assert (offsets[:4] < 0).all()
+    assert np.abs(offsets).max() < 10
+
+
+@pytest.mark.parametrize("offsets", [[3.0, 1, -2, -5], [-3.0, -4, -5, -6], [2.0, 0, 0, -1]])
+@pytest.mark.parametrize(("least", "most"), [(10, 40), (25, 25), (0, 100), (20, 26)])
+def test_the_shift_is_that_of_the_least_lagrangian(offsets, least, most):
+    limits = limits_of(100, least, most)
+    offsets = np.array(offsets)
+
+    def lagrangian(shift):
+        return limits.value(offsets + shift) - 100 * shift
+
+    best = lagrangian(limits.shift(offsets, 100.0))
+    assert best <= min(map(lagrangian, np.linspace(-10, 10, 401))) + 1e-9
 
 
 def test_rows_without_a_density_have_scores():

@@ -69,8 +69,9 @@ def test_labels_keep_the_limits(kind, size_limits):
     assert fitted.size_offsets_.shape == (K,)
     assert_finite(fitted, X)
     assert_allclose(fitted.weights_.sum(), 1)
-    if kind != "soft directions":  # where sums of responsibilities are not numbers of labels
-        assert np.mean(fitted.predict(X) != fitted.labels_) <= 0.05
+    # Sums of soft responsibilities are not numbers of labels, so that more rows move.
+    if fitted.temperature == 0:
+        assert np.mean(fitted.predict(X) != fitted.labels_) <= 0.02
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -203,6 +204,33 @@ def test_threads_blocks_and_memory_maps(kind, tmp_path):
             with threadpool_limits(n_threads):
                 fits.append(mixture(kind).fit(rows))
     assert_same_bits(*fits)
+
+
+@pytest.mark.parametrize("kind", ["directions", "diag"])
+def test_after_truncated_steps(kind, monkeypatch):
+    """Many components have truncated steps without limits, and exact ones within them."""
+    monkeypatch.setattr("skvmf._engine.rows.blocks.TRUNCATED_FROM", 128)
+    make, parameters = KINDS[kind]
+    rows = np.random.default_rng(1).normal(size=(2600, d)).astype(np.float32)
+    fitted = make(128, random_state=0, size_limits=(15, 25), **parameters).fit(rows)
+    counts = np.bincount(fitted.labels_)
+    assert counts.min() >= 15
+    assert counts.max() <= 25
+    of_labels = fitted.predict_proba(rows)[np.arange(2600), fitted.labels_]
+    assert_allclose(fitted.probabilities_, of_labels, atol=1e-5)
+
+
+def test_more_components_than_candidates():
+    """Some candidates of a row are left out, and no offset runs away."""
+    rows = np.random.default_rng(1).normal(size=(3000, 6)) + [3, 0, 0, 0, 0, 0]
+    fitted = VonMisesFisherMixture(100, random_state=0, size_limits=(0.9, 1.1)).fit(rows)
+    counts = np.bincount(fitted.labels_)
+    assert counts.min() >= 27
+    assert counts.max() <= 33
+    # Of the same order as what a row loses in the next component.
+    assert np.abs(fitted.size_offsets_).max() < 50
+    sums = fitted.predict_proba(rows).sum(axis=0)
+    assert np.maximum(sums - 33, 0).sum() + np.maximum(27 - sums, 0).sum() <= 0.005 * 3000
 
 
 def test_single_precision():

@@ -1,7 +1,11 @@
-"""EM under limits on sizes: steps at fixed offsets, and offsets found anew where limits break."""
+"""EM under limits on sizes: exact steps, each after the offsets that belong to its parameters.
+
+There are no truncated steps: many steps at the same offsets leave the limits, as weights follow
+counts. (On 119,084 sentences in 4,000 components the bound rose by .65 in 28 truncated steps, and
+fell by as much at the next offsets.)
+"""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -14,11 +18,14 @@ from ..rows.sources import RowSource
 from .loop import EMState
 from .mixture import Point
 from .size_limits import N_CANDIDATES, Candidates, SizeLimits, ascend, move_rows
-from .truncated import TruncatedPoint, TruncatedSteps
 
 # Steps within limits end when one gains at most this fraction of what the first one did. 60,000
 # sentences in 1,000 components have a mean cosine of .5295 after 10 steps, and .5308 after 68.
 RELATIVE_TOL = 0.01
+
+# So many ascents, each with candidates of its own, look for the offsets of a step. One is enough,
+# but where a fit within limits begins, far from them.
+_MAX_ASCENTS = 4
 
 # So many times rows that found no room among their candidates look at all components with room.
 # Each time some find it; what is left then are weights that do not fit.
@@ -28,10 +35,10 @@ _MAX_ROUNDS = 20
 class LimitedSteps:
     """What the steps of a run under limits have in common."""
 
-    def __init__(self, rows: RowSource, truncated: TruncatedSteps | None) -> None:
+    def __init__(self, rows: RowSource) -> None:
         self.rows = rows
-        self.truncated = truncated
         self.n_steps = 0
+        self.broken = True  # whether the last statistics were outside the limits
 
     def begin(self, point: Point) -> "LimitedPoint":
         """Return where a run begins that a fit without limits precedes."""
@@ -60,28 +67,30 @@ class LimitedPoint(Point):
         assert self.mixture.size_limits is not None
         return self.mixture.size_limits
 
-    @cached_property
-    def _free(self) -> Point:
-        """The point whose steps are those at the offsets that there are."""
-        if self.steps.truncated is None:
-            return Point(self.mixture, self.params)
-        return TruncatedPoint(self.mixture, self.params, self.steps.truncated)
+    def comparable(self, after: Point) -> bool:
+        """Return whether a small change of the bound is the end: not while limits are broken.
 
-    def expect(self, rows: RowSource) -> Statistics:
-        return self._free.expect(rows)
+        Before offsets are there that keep them, bounds are too large.
+        """
+        return not self.steps.broken and super().comparable(after)
 
     def maximize(self, stats: Statistics, rows: RowSource) -> Self:
         """Return a better point, with the offsets that belong to it."""
         self.steps.n_steps += 1
-        after = self.at(self._free.maximize(stats, rows).params)
-        return after._with_all_components()._within_limits()
+        self.steps.broken = self.limits.broken(stats.counts)
+        return super().maximize(stats, rows)._with_all_components()._within_limits()
 
     def _within_limits(self) -> Self:
         """Return the same components with offsets that keep the counts within the limits."""
-        candidates = best_components(self, self.steps.rows)
         temperature = self.mixture.posterior.temperature
-        offsets = ascend(candidates, self.limits, self.offsets, temperature)
-        return self.at(replace(self.params, offsets=offsets if offsets.any() else None))
+        point = self
+        for _ in range(_MAX_ASCENTS):
+            candidates = best_components(point, self.steps.rows)
+            offsets = ascend(candidates, self.limits, point.offsets, temperature)
+            point = point.at(replace(point.params, offsets=offsets if offsets.any() else None))
+            if not self.limits.broken(candidates.counts(offsets, temperature)):
+                break
+        return point
 
     def _with_all_components(self) -> Self:
         """Return a point whose pruned components are at rows: limits need them all."""

@@ -71,6 +71,22 @@ class SizeLimits:
         room = np.where(offsets > 0, self.most - counts, counts - self.least)
         return float(np.maximum(room, 0)[offsets != 0].sum())
 
+    def shift(self, offsets: Array, total: float) -> float:
+        """Return what to add to all offsets, for the least Lagrangian of rows of a total weight.
+
+        Counts do not change by that, and moves of one offset do not find it. The derivative is
+        what limits ask for, the upper ones of positive offsets and the lower ones of others, less
+        the total: it rises at each offset.
+        """
+        n_positive = int(np.count_nonzero(offsets > 0))
+        n_not_negative = int(np.count_nonzero(offsets >= 0))
+        K = len(offsets)
+        places = self.least * K + (self.most - self.least) * np.arange(K + 1)  # by positive ones
+        if places[n_positive] <= total <= places[n_not_negative]:
+            return 0.0
+        n_needed = int(np.clip(np.searchsorted(places, total), 1, K))
+        return -float(np.sort(offsets)[K - n_needed])
+
     def directions(self, counts: Array, offsets: Array) -> Array:
         """Return whether each offset should rise (1), fall (-1) or stay (0)."""
         above = (counts > self.most) | ((offsets < 0) & (counts > self.least))
@@ -97,7 +113,7 @@ class Candidates:
         """
         n, K = scores.shape
         m = min(N_CANDIDATES, K)
-        components = np.argpartition(scores, K - m, axis=1)[:, K - m :]
+        components = _largest(scores, m)
         best = np.take_along_axis(scores, components, axis=1)
         best += offsets.astype(scores.dtype)[components]
         reference = best.max(axis=1)
@@ -141,12 +157,42 @@ class Candidates:
         return np.where(own, self.scores, -np.inf).max(axis=1)
 
     @property
+    def reach(self) -> float:
+        """How far offsets may move: beyond, others than the candidates may be the best of a row."""
+        if self.scores.shape[1] == self.n_components:
+            return np.inf
+        spreads = self.scores.max(axis=1) - self.scores.min(axis=1)
+        return float(np.median(spreads))
+
+    @property
     def typical_gap(self) -> float:
         """The median gap between the two largest scores of a row."""
         if self.scores.shape[1] == 1:
             return 0.0
         second = np.partition(self.scores, -2, axis=1)[:, -2]
         return float(np.median(-second))
+
+
+def _largest(scores: Array, m: int) -> Array:
+    """Return the columns of the m largest scores of each row (n, K), in any order.
+
+    Of many columns the largest ones are in the m groups with the largest maxima: maxima are found
+    many times as fast as a part of an order.
+    """
+    n, K = scores.shape
+    size = int(np.sqrt(K / m))  # of a group: there are then as many groups as members of the best
+    if size < 2:
+        return np.argpartition(scores, K - m, axis=1)[:, K - m :]
+    n_groups = K // size
+    n_grouped = n_groups * size
+    maxima = scores[:, :n_grouped].reshape(n, size, n_groups).max(axis=1)
+    groups = np.argpartition(maxima, n_groups - m, axis=1)[:, n_groups - m :]
+    members = groups[:, None, :] + n_groups * np.arange(size)[:, None]
+    others = np.broadcast_to(np.arange(n_grouped, K), (n, K - n_grouped))
+    columns = np.hstack([members.reshape(n, -1), others])
+    of_columns = np.take_along_axis(scores, columns, axis=1)
+    best = np.argpartition(of_columns, columns.shape[1] - m, axis=1)[:, -m:]
+    return np.take_along_axis(columns, best, axis=1)
 
 
 def ascend(
@@ -159,8 +205,12 @@ def ascend(
     """Return offsets (K,) with which counts are within the limits, or the best that are found.
 
     An offset rises where a count is above its limit, falls where it is below, and goes no further
-    than 0 where no limit is reached. `exact` goes on while that gains.
+    than 0 where no limit is reached. None moves further than the candidates reach. `exact` goes on
+    while that gains.
     """
+    total = float(candidates.weights.sum())
+    lowest = offsets - candidates.reach
+    highest = offsets + candidates.reach
     gap = max(candidates.typical_gap, temperature, 1e-3)
     steps = np.full(len(offsets), gap / 4)
     last = np.zeros(len(offsets), dtype=int)
@@ -168,6 +218,10 @@ def ascend(
     best_rank = np.inf, np.inf
     best = offsets
     for _ in range(_MAX_STEPS):
+        shift = limits.shift(offsets, total)
+        offsets = offsets + shift
+        lowest += shift
+        highest += shift
         counts = candidates.counts(offsets, temperature)
         outside = max(limits.outside(counts), _AIM * limits.tolerance)
         # For hard counts within the limits this is what is lost against the best.
@@ -181,9 +235,10 @@ def ascend(
         turns = directions * last
         steps = steps * np.where(turns > 0, _GROWTH, np.where(turns < 0, _SHRINKAGE, 1.0))
         moved = offsets + directions * steps
-        offsets = np.where(moved * offsets < 0, 0.0, moved)
+        offsets = np.clip(np.where(moved * offsets < 0, 0.0, moved), lowest, highest)
         last = directions
-    return best
+    # Further on, other components are candidates.
+    return best if best_rank[0] <= limits.tolerance else offsets
 
 
 def move_rows(labels: Array, own: Array, candidates: Candidates, limits: SizeLimits) -> Array:
