@@ -71,8 +71,9 @@ GAUSSIAN_PARAMETERS = MIXTURE_PARAMETERS | SHAPE | {"precisions_init": None}
 PARAMETERS = {
     VonMisesFisherMixture: MIXTURE_PARAMETERS
     | {"concentration_type": "free", "concentration_prior": None, "negentropy": "exact"}
-    | {"concentrations_init": None},
-    SparseGaussianMixture: GAUSSIAN_PARAMETERS | {"weight_concentration_prior": None},
+    | {"concentrations_init": None, "size_limits": None},
+    SparseGaussianMixture: GAUSSIAN_PARAMETERS
+    | {"weight_concentration_prior": None, "size_limits": None},
     StudentTMixture: MIXTURE_PARAMETERS
     | SHAPE
     | {"degrees_of_freedom": "estimated", "scale_matrices_init": None},
@@ -106,8 +107,8 @@ MIXTURE = f"""{FIT} {ROWS} weights_ background_weight_ means_ labels_ probabilit
     membership_temperature_"""
 GAUSSIAN = f"{MIXTURE} background_bounds_ covariances_ precisions_ precisions_cholesky_"
 ATTRIBUTES = {
-    VonMisesFisherMixture: f"{MIXTURE} mean_directions_ concentrations_",
-    SparseGaussianMixture: GAUSSIAN,
+    VonMisesFisherMixture: f"{MIXTURE} mean_directions_ concentrations_ size_offsets_",
+    SparseGaussianMixture: f"{GAUSSIAN} size_offsets_",
     StudentTMixture: f"{MIXTURE} background_bounds_ scale_matrices_ degrees_of_freedom_",
     RelativeGMM: f"{GAUSSIAN} differences_ scale_differences_",
     FisherVectorTransformer: f"{ROWS} mixture_ embeddings_ n_missing_embeddings_",

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._typing import Array, Attributes, warn
-from .em.checkpoint import Checkpoint, Run
+from .em.checkpoint import FLAT_START, FREE, LIMITED, Checkpoint, Run
+from .em.limited import RELATIVE_TOL, LimitedSteps
 from .em.loop import EMState, run_em
 from .em.mixture import Mixture, MixtureResult, Point
 from .em.progress import Progress
@@ -17,6 +18,8 @@ from .families.statistics import Statistics
 from .rows.blocks import has_truncated_steps, warn_if_too_large
 from .rows.sources import RowSource
 from .search.starts import Start
+
+_TITLES = {FLAT_START: "Flat start", FREE: "Start", LIMITED: "Within limits"}
 
 
 @dataclass(frozen=True)
@@ -45,21 +48,28 @@ class MultiStart:
         self.checkpoint.begin(rng)
         best: MixtureResult | None = None
         for i in range(start.n_starts):
-            after_flat_start = self.checkpoint.reached(mixture, (i, True))
-            state = self.checkpoint.reached(mixture, (i, False)) or after_flat_start
+            run, state = self._reached(mixture, i)
             # A single start that continues is not made again; of several all are, as each draws
             # from the generator.
             if state is None or start.n_starts > 1:
                 point = self._begin(mixture, start, i, rng, best)
             if state is not None:
                 point = state.point
-            if after_flat_start is None:
+            if run == FLAT_START:
                 point = self._with_flat_start(point, i)
-            result = self.run(point, (i, True))
+            result = self.run(point, (i, max(run, FREE)))
             if best is None or result.bounds[-1] > best.bounds[-1]:
                 best = result
         assert best is not None
         return best
+
+    def _reached(self, mixture: Mixture, i: int) -> tuple[int, EMState[Point] | None]:
+        """Return the run of a start that a checkpoint continues, and where; else the first one."""
+        for run in (FREE, LIMITED):
+            state = self.checkpoint.reached(mixture, (i, run))
+            if state is not None:
+                return run, state
+        return FLAT_START, self.checkpoint.reached(mixture, (i, FLAT_START))
 
     def _warn_if_large(self, mixture: Mixture, start: Start) -> None:
         """Warn before components take more memory than there is.
@@ -104,40 +114,61 @@ class MultiStart:
             return point
         if self.flat_start:
             flat = Point(replace(point.mixture, weight_prior=FLAT), point.params)
-            point = point.at(self.run(flat, (i, False)).point.params)
+            point = point.at(self._em(flat, (i, FLAT_START)).point.params)
         _warn_if_prior_outweighs(prior, point.params, self.rows.total_weight)
         return point
 
-    def run(self, point: Point, run: Run = (0, True)) -> MixtureResult:
-        """Return what EM reaches from a point; `run` is a start, and if past the flat start."""
-        i, past_flat_start = run
+    def run(self, point: Point, run: Run = (0, FREE)) -> MixtureResult:
+        """Return what EM reaches from a point, and then within limits on sizes if it breaks them.
+
+        A run that is one within limits continues what a checkpoint holds.
+        """
+        i, kind = run
+        if kind == FREE:
+            result = self._em(point, run)
+            limits = point.mixture.size_limits
+            assert result.stats is not None
+            if limits is None or not limits.broken(result.stats.counts):
+                return result
+            point = result.point
+        return self._em(point, (i, LIMITED))
+
+    def _em(self, point: Point, run: Run) -> MixtureResult:
+        """Return what EM reaches from a point."""
+        i, kind = run
         mixture = point.mixture
         weights = mixture.weight_prior.clip(point.params.weights)
         point = point.at(replace(point.params, weights=weights))
         watch, finish = self.progress.task(
-            f"{'Start' if past_flat_start else 'Flat start'} {i}",
+            f"{_TITLES[kind]} {i}",
             lambda point: self.attributes(self._in_all_columns(point)[0].sorted()[0]),
             self.max_iter,
             detail=f"{self.rows.n_rows} rows, {point.n_components} components",
             tol=self.tol,
             at_once=self.checkpoint.reached(mixture, run) is not None,
         )
-        state = self.checkpoint.reached(mixture, run) or EMState(point)
-        steps = self._truncated_steps(mixture, point.n_components)
-        if steps is not None:
-            state = steps.state(state)
+        reached = self.checkpoint.reached(mixture, run)
+        state = reached or EMState(point)
+        steps = None
+        if kind == LIMITED:
+            limited = LimitedSteps(self.rows)
+            state = limited.state(reached) if reached else EMState(limited.begin(point))
+        else:
+            steps = self._truncated_steps(mixture, point.n_components)
+            if steps is not None:
+                state = steps.state(state)
         result = run_em(
             state,
             self.rows,
             max_iter=self.max_iter,
             tol=self.tol,
+            relative_tol=RELATIVE_TOL if kind == LIMITED else 0.0,
             on_iteration=watch,
             save=self.checkpoint.writer(run),
         )
-        finish(result if past_flat_start else None)
-        if steps is None:
-            return result
-        return replace(result, point=Point(mixture, result.point.params), of_rows=steps.of_rows)
+        finish(None if kind == FLAT_START else result)
+        of_rows = None if steps is None else steps.of_rows
+        return replace(result, point=Point(mixture, result.point.params), of_rows=of_rows)
 
     def _truncated_steps(self, mixture: Mixture, n_components: int) -> TruncatedSteps | None:
         """Return truncated steps for a mixture of many components; None for others."""

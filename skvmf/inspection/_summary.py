@@ -474,6 +474,8 @@ def of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
     plain |= {"weight_concentration_prior": 1.0, "weight_floor": None, "fixed": (), "n_init": 1}
     if np.ndim(params.get("degrees_of_freedom", 0.0)) > 0:
         plain["degrees_of_freedom"] = "estimated"
+    if "size_limits" in params:
+        plain["size_limits"] = None
     plain |= {"warm_start": False, "checkpoint": None, "max_iter": 0, "verbose": 0}
     outliers = {"background": bool(labels.min() < 0)}
     given = {"n_components": int(labels.max()) + 1, "init_params": labels}

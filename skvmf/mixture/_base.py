@@ -20,10 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.em import predictions
 from .._engine.em.calibration import Reliability, best_temperature, reliability
 from .._engine.em.checkpoint import Checkpoint
+from .._engine.em.limited import limited_labels
 from .._engine.em.merge_path import MergePath
 from .._engine.em.mixture import Mixture, MixtureResult, Point
 from .._engine.em.online import flat_at_first, step, weight_seen
 from .._engine.em.progress import Progress
+from .._engine.em.size_limits import SizeLimits
 from .._engine.em.vectors import VectorModel
 from .._engine.em.weight_prior import FLAT, ModifiedDirichlet
 from .._engine.families.background import NO_BACKGROUND, Background
@@ -77,7 +79,8 @@ _MAX_ROWS_PER_COMPONENT = 600
 # it can look at more rows; up to so many in all.
 _ROWS_PER_COMPONENT_OF_MANY = 250
 _MAX_ROWS_OF_MANY = 10**6
-_STAGES_OF_A_START = 3  # that callbacks see: the search, the flat start, the start
+# That callbacks see: the search, the flat start, the start; with limits on sizes a run within them.
+_STAGES_OF_A_START = 3
 _OF_PREDICTIONS = "entmax_alpha", "temperature", "missing_values"
 _OF_CALIBRATION = ("membership_temperature_", "_skvmf_reliability")
 _OF_WHOLE_FITS = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"}
@@ -236,6 +239,9 @@ class BaseMixture(MixtureParameters, ABC):
                 labelled = predictions.labels_and_probabilities(fitted, data.rows)
             else:
                 labelled = self._label_chunks(fitted, data.chunks)
+            limits = beginning.mixture.size_limits
+            if limits is not None:
+                labelled = limited_labels(fitted, limits, data.rows, *labelled)
             self._publish_labelled(fitted, statistics, labelled, n_steps=0, result=result)
             are_known = continued is not None and self._skvmf_has_known_labels
             self._skvmf_has_known_labels = are_known or data.known is not None
@@ -405,6 +411,10 @@ class BaseMixture(MixtureParameters, ABC):
         """Return what components must fulfil; refuses parameters that do not go together."""
         return Constraint()
 
+    def _size_limits_of(self, data: Data) -> SizeLimits | None:
+        """Return limits on the sizes of components of a fit, None if there are none."""
+        return None
+
     def _warn_if_degenerate(self, fitted: Point) -> None:
         """Warn if responsibilities are nearly uniform, so that components have become equal."""
         if self.temperature > 1 and not self.background:
@@ -427,7 +437,7 @@ class BaseMixture(MixtureParameters, ABC):
         mixture = self._assembled(family, background)
         if self.weight_concentration_prior is None:
             mixture = replace(mixture, weight_prior=self._weight_prior(weight_seen))
-        return replace(mixture, known=data.known)
+        return replace(mixture, known=data.known, size_limits=self._size_limits_of(data))
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         """Return a mixture of a family and of what else the parameters choose."""
@@ -591,7 +601,8 @@ class BaseMixture(MixtureParameters, ABC):
         """Return what shows a fit to its user, and to callbacks, which may ask for arguments."""
         metadata = {"sample_weight": sample_weight, "known_labels": known_labels}
         arguments = {"X": X, "y": y, "metadata": metadata}
-        tasks = CallbackTasks(self, arguments, _STAGES_OF_A_START * int(self.n_init))
+        n_stages = _STAGES_OF_A_START + (self.size_limits is not None)
+        tasks = CallbackTasks(self, arguments, n_stages * int(self.n_init))
         return Progress(tasks, self.verbose, self.verbose_interval)
 
     def _stops(self) -> dict[str, Any]:
@@ -925,7 +936,10 @@ class BaseMixture(MixtureParameters, ABC):
     def _skvmf_vector_model(self) -> VectorModel:
         """Return the fit as the engine has it, and as bags of vectors need it."""
         self._check_ready()
-        return VectorModel(self._as_published(), self._vector_rows)
+        # Gradients are those of log-densities, which limits on sizes do not change.
+        published = self._as_published()
+        plain = published.at(replace(published.params, offsets=None))
+        return VectorModel(plain, self._vector_rows)
 
     def _skvmf_merge_path(
         self,
@@ -970,10 +984,11 @@ class BaseMixture(MixtureParameters, ABC):
         background_weight = fitted.params.weights[fitted.n_components :]
         weights = np.append(np.where(are_kept, fitted.weights[chosen], 0.0), background_weight)
         components = fitted.family.select(fitted.params.components, chosen)
+        offsets = None if fitted.params.offsets is None else fitted.params.offsets[chosen]
         statistics = self._running_statistics
         if statistics is not None:
             statistics = select_statistics(fitted.family, statistics, numbers)
-        params = Params.first(weights, components).pruned()
+        params = replace(Params.first(weights, components).pruned(), offsets=offsets)
         mixture = fitted.mixture.renumbered(chosen)
         result = self._skvmf_with_fit(Point(mixture, params), statistics)
         # A component that is gone has the parameters of another one, which nothing uses.

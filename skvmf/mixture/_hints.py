@@ -15,11 +15,18 @@ _NO_PRIOR = (
 )
 _NUMBER = "n_components is the number of components, and skvmf.ComponentPath recommends one"
 _OUTLIERS = "background=True gives outliers the label -1, and score_samples is low for them"
-NUMBERS = "n_clusters", "k", "n_topics", "nr_topics", "min_cluster_size", "min_topic_size", "eps"
+_SIZES = (
+    "size_limits of VonMisesFisherMixture and SparseGaussianMixture are the least and the largest "
+    "size of a cluster, such as (20, 100) rows or (0.5, 1.25) times the mean"
+)
+NUMBERS = "n_clusters", "k", "n_topics", "nr_topics", "min_topic_size", "eps"
+_LIMITS = "size_min", "size_max", "max_points_per_centroid", "balanced", "size_limits"
 # Parameters and attributes of other libraries, as the migration guide lists them, and of other
 # estimators here.
 HINTS = {
     **dict.fromkeys(NUMBERS, _NUMBER),
+    **dict.fromkeys(_LIMITS, _SIZES),
+    "min_cluster_size": f"{_NUMBER}; {_SIZES}",
     **dict.fromkeys(["min_samples", "contamination", "outlier_scores_"], _OUTLIERS),
     "cluster_selection_method": "skvmf.ComponentPath(mixture) has a criterion, and cut returns "
     "labels of any number of clusters",
@@ -27,7 +34,6 @@ HINTS = {
     **dict.fromkeys(["nruns", "nredo"], "n_init is the number of starts"),
     **dict.fromkeys(["n_iter", "niter"], "max_iter is the maximum number of EM steps"),
     **dict.fromkeys(["seed", "random_seed"], "random_state is the seed"),
-    "max_points_per_centroid": "EM uses all rows, and init_size is the size of the start's sample",
     "metric": "a VonMisesFisherMixture compares rows by the cosine, Gaussian mixtures by "
     "Mahalanobis distances",
     **dict.fromkeys(

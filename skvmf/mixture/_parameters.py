@@ -144,6 +144,7 @@ array-like, default='merging'
     flat_start: bool = True
     background: bool = False
     missing_values: str = "error"
+    size_limits: tuple[float | None, float | None] | None = None
     n_init: int = 1
     init_params: InitParams = "merging"
     init_size: int | None = None
@@ -221,7 +222,8 @@ array-like, default='merging'
         K = int(self.n_components)
         given = self.weight_concentration_prior
         if given is None:
-            is_flat = self.entmax_alpha > 1 or "weights" in self.fixed
+            keeps_all = "weights" in self.fixed or self.size_limits is not None
+            is_flat = self.entmax_alpha > 1 or keeps_all
             # With a row each, 0 would leave one component, whichever it is.
             given = 1.0 if is_flat or total_weight <= K else 0.0
         alpha = checked_array(given, "weight_concentration_prior")

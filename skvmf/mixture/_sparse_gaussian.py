@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from .._typing import Numbers, ParameterConstraints, RandomState
 from ._gaussian import BaseGaussianMixture
 from ._parameters import CovarianceType, InitParams
+from ._size_limits import SizeLimitedMixture
 
 
-class SparseGaussianMixture(BaseGaussianMixture):
+class SparseGaussianMixture(BaseGaussianMixture, SizeLimitedMixture):
     """Gaussian mixture of dense rows whose weights or responsibilities may be sparse.
 
     It takes the parameters of :class:`~sklearn.mixture.GaussianMixture`, accepts sample weights
@@ -29,8 +30,8 @@ class SparseGaussianMixture(BaseGaussianMixture):
     weight_concentration_prior : float or array-like of shape (n_components,), default=None
         Parameter of the modified Dirichlet prior on the weights: any real number. 1 is a flat
         prior. A number below 1, and especially below 0, removes small components. None is 0, or 1
-        if `entmax_alpha` is above 1, the weights are fixed, or there are no more rows than
-        components.
+        if `entmax_alpha` is above 1, the weights are fixed, there are `size_limits`, or there are
+        no more rows than components.
 
     Notes
     -----
@@ -53,6 +54,7 @@ class SparseGaussianMixture(BaseGaussianMixture):
     """
 
     _parameter_constraints: ClassVar[ParameterConstraints] = {
+        **SizeLimitedMixture._parameter_constraints,
         **BaseGaussianMixture._parameter_constraints,
         "weight_concentration_prior": [Real, "array-like", None],
     }
@@ -70,6 +72,7 @@ class SparseGaussianMixture(BaseGaussianMixture):
         flat_start: bool = True,
         background: bool = False,
         missing_values: Literal["error", "marginal"] = "error",
+        size_limits: tuple[float | None, float | None] | None = None,
         n_init: int = 1,
         init_params: InitParams = "merging",
         init_size: int | None = None,
@@ -96,6 +99,7 @@ class SparseGaussianMixture(BaseGaussianMixture):
         self.flat_start = flat_start
         self.background = background
         self.missing_values = missing_values
+        self.size_limits = size_limits
         self.n_init = n_init
         self.init_params = init_params
         self.init_size = init_size

@@ -27,7 +27,6 @@ from .._typing import (
     warn,
 )
 from ..distributions import vonmises_fisher as vmf
-from ._base import BaseMixture
 from ._checks import (
     checked_concentrations,
     checked_directions,
@@ -37,6 +36,7 @@ from ._checks import (
 )
 from ._parameters import InitParams
 from ._rows import chunkwise
+from ._size_limits import SizeLimitedMixture
 from ._warnings import warn_if_broad
 
 # Up to so many features concentrations are estimated well from the rows of their components alone.
@@ -49,7 +49,7 @@ _POOLING = 0.1
 _LONGEST_POOLED = 1 - 1e-6  # mean resultant length of a prior: at 1 no concentration is finite
 
 
-class VonMisesFisherMixture(BaseMixture):
+class VonMisesFisherMixture(SizeLimitedMixture):
     """Mixture of von Mises-Fisher distributions on the unit sphere.
 
     Use it for rows whose direction matters and whose length does not: text and image embeddings,
@@ -121,7 +121,7 @@ class VonMisesFisherMixture(BaseMixture):
 
     _family_class = VonMisesFisher
     _hints: ClassVar[Mapping[str, str]] = {
-        **BaseMixture._hints,
+        **SizeLimitedMixture._hints,
         **dict.fromkeys(
             ["cluster_centers_", "components_", "centroids"], "unit vectors are in mean_directions_"
         ),
@@ -131,7 +131,7 @@ class VonMisesFisherMixture(BaseMixture):
         ),
     }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
-        **BaseMixture._parameter_constraints,
+        **SizeLimitedMixture._parameter_constraints,
         "concentration_type": [StrOptions({"free", "tied"})],
         "concentration_prior": [Interval(Real, 0, None, closed="left"), None],
         "negentropy": [StrOptions({"exact", "ode", "rational", "banerjee", "newton"})],
@@ -152,6 +152,7 @@ class VonMisesFisherMixture(BaseMixture):
         weight_floor: float | None = None,
         flat_start: bool = True,
         background: bool = False,
+        size_limits: tuple[float | None, float | None] | None = None,
         n_init: int = 1,
         init_params: InitParams = "merging",
         init_size: int | None = None,
@@ -178,6 +179,7 @@ class VonMisesFisherMixture(BaseMixture):
         self.weight_floor = weight_floor
         self.flat_start = flat_start
         self.background = background
+        self.size_limits = size_limits
         self.n_init = n_init
         self.init_params = init_params
         self.init_size = init_size

@@ -144,6 +144,12 @@ def first_mixture(estimator: object, min_components: int, max_components: int) -
             "estimates their parameters. Leave it out, or choose n_components with "
             "sklearn.model_selection.GridSearchCV."
         )
+    if first.size_limits is not None:
+        raise ValueError(
+            f"size_limits={first.size_limits!r} does not go with a path, which merges components: "
+            "choose n_components with a path of the mixture without limits, and then fit that many "
+            "with them."
+        )
     for name in ("weight_concentration_prior", "degrees_of_freedom"):
         if np.ndim(getattr(first, name, 0.0)) > 0:
             raise ValueError(
@@ -292,7 +298,9 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
     _hints: ClassVar[Mapping[str, str]] = {
         **HINTS,
         **dict.fromkeys(BaseMixture._parameter_constraints, "it is a parameter of the estimator"),
-        **dict.fromkeys(["n_components", *NUMBERS], "max_components is the largest number"),
+        **dict.fromkeys(
+            ["n_components", "min_cluster_size", *NUMBERS], "max_components is the largest number"
+        ),
     }
     best_estimator_: BaseMixture
 

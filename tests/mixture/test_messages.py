@@ -55,7 +55,13 @@ PARAMETERS = [  # of whom, the parameter, and what the message says
     *[(VonMisesFisherMixture, name, "n_init") for name in ("nruns", "nredo")],
     *[(VonMisesFisherMixture, name, "max_iter") for name in ("n_iter", "niter")],
     (VonMisesFisherMixture, "seed", "random_state"),
-    (VonMisesFisherMixture, "max_points_per_centroid", "init_size"),
+    *[
+        (mixture, name, "size_limits")
+        for mixture in MIXTURES
+        for name in ("size_min", "size_max", "min_cluster_size", "balanced")
+    ],
+    (VonMisesFisherMixture, "max_points_per_centroid", "size_limits"),
+    (StudentTMixture, "size_limits", "of VonMisesFisherMixture and SparseGaussianMixture"),
     (VonMisesFisherMixture, "metric", "cosine"),
     (VonMisesFisherMixture, "spherical", "direction"),
     (VonMisesFisherMixture, "init", "init_params"),

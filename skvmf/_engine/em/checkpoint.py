@@ -104,7 +104,10 @@ _TIMES_WRITING = 50
 WARM_START = "the warm start"
 
 Description = dict[str, str]
-Run = tuple[int, bool]  # the number of a start, and whether it is past the flat start
+# The runs of a start, one after the other: under a flat prior, as asked for but without limits on
+# sizes, and within these.
+FLAT_START, FREE, LIMITED = range(3)
+Run = tuple[int, int]  # the number of a start, and which of its runs
 
 
 class Checkpoint:

@@ -54,6 +54,7 @@ def run_em(
     *,
     max_iter: int,
     tol: float | None,
+    relative_tol: float = 0.0,
     on_iteration: OnIteration = ignore,
     save: Callable[[EMState[Any]], None] | None = None,
 ) -> EMResult[Any, Any]:
@@ -77,6 +78,8 @@ def run_em(
     tol : float or None
         A step that changes the bound by at most this is the last. None asks for `max_iter` steps,
         wherever they lead.
+    relative_tol : float, default=0
+        A step that changes the bound by at most this share of what the first one did is the last.
     on_iteration : callable
         ``on_iteration(n_iter, bounds, point)``; a step after which it returns True is the last.
     save : callable, default=None
@@ -99,7 +102,10 @@ def run_em(
             if save is not None:
                 save(EMState(point, bounds, comparable, best))
             stop = on_iteration(n_iter, bounds, point)
-            converged = tol is not None and comparable and abs(bounds[-1] - bounds[-2]) <= tol
+            converged = False
+            if tol is not None and comparable:
+                least_gain = max(tol, relative_tol * abs(bounds[1] - bounds[0]))
+                converged = abs(bounds[-1] - bounds[-2]) <= least_gain
             if converged or stop or n_iter == max_iter:
                 fall = bounds[best[0]] - bounds[-1]
                 if tol is not None and fall > _ROUNDING[rows.dtype.name] * max(1, abs(bounds[-1])):

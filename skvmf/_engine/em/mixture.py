@@ -16,6 +16,7 @@ from ..rows.blocks import Block
 from ..rows.sources import RowSource
 from .loop import EMResult
 from .posterior import SOFTMAX, FenchelYoungPosterior
+from .size_limits import SizeLimits
 from .weight_prior import FLAT, ModifiedDirichlet
 
 _LARGEST = float(np.finfo(np.float64).max)
@@ -59,6 +60,8 @@ class Mixture:
         What components must fulfil: nothing by default.
     known : ndarray of shape (n_samples,), int32, default=None
         The component of each row, if it is known; -1 if not; K for the background.
+    size_limits : SizeLimits, default=None
+        Limits of the weight of the rows of a component, in this fit.
     """
 
     family: Any
@@ -69,6 +72,7 @@ class Mixture:
     background: Background = NO_BACKGROUND
     constraint: Constraint = Constraint()
     known: Array | None = None
+    size_limits: SizeLimits | None = None
 
     @classmethod
     def plain(cls, family: AnyFamily, background: Background = NO_BACKGROUND) -> "Mixture":
@@ -184,6 +188,13 @@ class Point:
         return self.params.component_weights
 
     @property
+    def offsets(self) -> Array:
+        """The offsets of the components, (K,); 0 without limits on sizes."""
+        if self.params.offsets is None:
+            return np.zeros(self.n_components)
+        return self.params.offsets[: self.n_components]
+
+    @property
     def centres(self) -> Array:
         """Where the components are, (K, d)."""
         return self.family.centres(self.components)
@@ -223,6 +234,12 @@ class Point:
             scores.unnormalized[rows, labels] = known
         return scores
 
+    def offset(self, scores: Scores) -> Scores:
+        """Return scores less the offsets of components, which limits on sizes have."""
+        if self.params.offsets is None:
+            return scores
+        return replace(scores, bias=scores.bias - self.params.offsets)
+
     def assign(
         self, block: Block, row_weights: Array | None = None, scores: Scores | None = None
     ) -> Assigned:
@@ -231,7 +248,7 @@ class Point:
         Responsibilities carry the weights and scales of the block's rows, unless other weights are
         given. Scores that are given are used up.
         """
-        scores = self.scores(block) if scores is None else scores
+        scores = self.offset(self.scores(block) if scores is None else scores)
         factors = (block.weights, block.scales) if row_weights is None else (row_weights, None)
         parts = self.mixture.posterior.assign(scores, self.params.weights, *factors)
         return Assigned(*parts, scores)
@@ -242,7 +259,7 @@ class Point:
         A row without a direction or a density goes to the background, or if there is none, to the
         component with the largest weight. Scores that are given are not used up.
         """
-        scores = self.scores(block) if scores is None else scores
+        scores = self.offset(self.scores(block) if scores is None else scores)
         labels, _, best = self.mixture.posterior.label(scores, self.params.weights, block.weights)
         zero_density = ~block.has_direction | np.isneginf(best)
         if len(self.background):
@@ -323,6 +340,8 @@ class Point:
         """Return the penalised value of the parameters per unit of sample weight; it is finite."""
         log_prior = self.mixture.weight_prior.log_density(self.params.weights)
         log_prior += self.family.log_prior(self.params.components)
+        if self.params.offsets is not None and self.mixture.size_limits is not None:
+            log_prior += self.mixture.size_limits.value(self.params.offsets)
         return min(max((stats.value + log_prior) / stats.total, -_LARGEST), _LARGEST)
 
     def comparable(self, after: "Point") -> bool:
@@ -362,7 +381,8 @@ class Point:
         if leaves.any():
             counts[leaves] = 0
             weights = mixture.new_weights(counts, params.weights)
-        return self.at(Params(weights, components, moved_or_pruned | leaves, on_floor))
+        params = Params(weights, components, moved_or_pruned | leaves, on_floor, params.offsets)
+        return self.at(params)
 
     def _moved_to_rows(
         self,
@@ -450,7 +470,7 @@ class Point:
         """Return a fit and its statistics, with components in the order to publish."""
         mixture = self.mixture
         params, stats = mixture.constraint.sort(mixture.family, self.params, stats)
-        return Point(replace(mixture, known=None), params), stats
+        return Point(replace(mixture, known=None, size_limits=None), params), stats
 
 
 MixtureResult: TypeAlias = EMResult[Point, Statistics]

@@ -172,7 +172,8 @@ def _evaluation_of(fitted: Point, block: Block) -> Array:
     entropy = -(block.weights @ np.einsum("nk,nk->n", resp, logs))
     block.buffers.release("logs", logs)
     block.buffers.release("scores", assigned.scores.unnormalized)
-    if fitted.mixture.posterior == SOFTMAX:  # its values are the log-densities
+    # The values of softmax are the log-densities, unless limits on sizes have offsets.
+    if fitted.mixture.posterior == SOFTMAX and fitted.params.offsets is None:
         values = assigned.values - fitted.family.log_units(block)
         return np.append(_sums(block, values), entropy)
     return np.append(_log_likelihood_of(fitted, block), entropy)

@@ -278,7 +278,7 @@ class _Audit:
         n = len(block.weights)
         ones = np.ones(n)
         cells_of_rows = cells_of_rows[block.start : block.start + n]
-        scores = self.point.scores(block)
+        scores = self.point.offset(self.point.scores(block))
         labels, *_ = posterior.label(scores, weights, ones)
         values = np.empty(n)
         changed = np.empty(n, dtype=bool)

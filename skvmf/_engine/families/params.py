@@ -23,6 +23,7 @@ class Params:
     components: Any  # of the family; their number is ``len(components)``
     moved_or_pruned: Array  # as long as the weights: moved to a row or pruned, which happens once
     on_floor: Array  # as long as the weights: of the least weight that the prior allows
+    offsets: Array | None = None  # as long as the weights: subtracted from log-weights; None is 0
 
     @classmethod
     def first(cls, weights: Array, components: Components) -> "Params":
@@ -34,7 +35,13 @@ class Params:
     def from_dict(cls, components_class: Callable[..., Components], values: Attributes) -> "Params":
         """Return the parameters of `to_dict`."""
         components = components_class(**values["components"])
-        return cls(values["weights"], components, values["reseeded"], values["on_floor"])
+        return cls(
+            values["weights"],
+            components,
+            values["reseeded"],
+            values["on_floor"],
+            values.get("offsets"),
+        )
 
     def to_dict(self) -> Attributes:
         """Return the arrays by name, those of the components in a dict of their own.
@@ -46,6 +53,7 @@ class Params:
             "components": as_dict(self.components),
             "reseeded": self.moved_or_pruned,
             "on_floor": self.on_floor,
+            "offsets": self.offsets,
         }
 
     @property
@@ -78,7 +86,11 @@ class Params:
         # The background's weight stays the last.
         index = np.append(order, np.arange(self.n_components, len(self.weights)))
         return Params(
-            self.weights[index], components, self.moved_or_pruned[index], self.on_floor[index]
+            self.weights[index],
+            components,
+            self.moved_or_pruned[index],
+            self.on_floor[index],
+            None if self.offsets is None else self.offsets[index],
         )
 
 
