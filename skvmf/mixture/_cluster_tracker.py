@@ -50,8 +50,9 @@ _LEAST_COUNT = 1e-6
 # Passes in which a new component and the live ones share out the rows.
 _BIRTH_STEPS = 2
 # A cluster dies where its faded weight is below this share of its largest, and the window has less
-# than half of that share: one that shrinks without an end stays.
-_DEAD_SHARE = 0.5
+# than half of what this share of it would have: others' rows go astray, so that a cluster that has
+# ended still gets some. A smaller share keeps ended clusters longer, a larger one ends live ones.
+_DEAD_SHARE = 0.65
 # Two clusters are one where a merge loses less than chance in so many batches one after the other.
 _MERGE_BATCHES = 5
 # A batch is far from all clusters where 9 of 10 of its rows are less likely than 99 of 100 rows of
@@ -88,7 +89,9 @@ class ClusterTracker(RowsEstimator):
     window : int, default=10
         Number of batches that are compared with earlier rows.
     reservoir_size : int, default=4000
-        Number of earlier rows that are kept: a sample that fades with `half_life`.
+        Number of earlier rows that are kept: a sample that fades with `half_life`. Of a window with
+        more rows than that, births are looked for in a sample of as many, so that small clusters
+        among very many rows need a larger number.
     min_size : int, default=25
         Number of rows of the window that a new cluster takes at least.
     half_life : float, default=20.0
@@ -531,7 +534,7 @@ class ClusterTracker(RowsEstimator):
         """Find groups of rows that the last batches have and earlier rows had not."""
         rows, ids, weights, ages = self._kept()
         young = self.ids_[(self._born > 0) & (self.n_batches_ - self._born < self._n_young)]
-        tested = np.flatnonzero(~np.isin(ids, young) & (weights > 0))
+        tested = self._sampled(np.flatnonzero(~np.isin(ids, young) & (weights > 0)), ages)
         ages, weights = ages[tested], weights[tested]
         n_fine = len(tested) // _ROWS_PER_FINE_CLUSTER
         if n_fine < 2 or not (ages < 0).any() or not (ages >= 0).any():
@@ -556,6 +559,19 @@ class ClusterTracker(RowsEstimator):
                 candidates = tested[np.isin(labels, nodes[node])]
                 for part in self._parts(rows, candidates, largest_gap):
                     self._bear(part, float(best[node]))
+
+    def _sampled(self, tested: Array, ages: Array) -> Array:
+        """Return the rows to test: a sample of the window's where it has more than the reservoir.
+
+        More would take the square of the time: fine clusters are as many as rows allow.
+        """
+        recent = tested[ages[tested] >= 0]
+        size = int(self.reservoir_size)
+        if len(recent) <= size:
+            return tested
+        rng = np.random.default_rng([self._seed, self.n_batches_, 2])
+        drawn = np.sort(rng.choice(recent, size, replace=False))
+        return np.append(drawn, tested[ages[tested] < 0])
 
     @property
     def _n_young(self) -> float:
