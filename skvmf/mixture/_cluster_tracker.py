@@ -558,7 +558,7 @@ class ClusterTracker(RowsEstimator):
                 taken.update(nodes[node])
                 candidates = tested[np.isin(labels, nodes[node])]
                 for part in self._parts(rows, candidates, largest_gap):
-                    self._bear(part, float(best[node]))
+                    self._bear(part, float(best[node]), largest_gap)
 
     def _sampled(self, tested: Array, ages: Array) -> Array:
         """Return the rows to test: a sample of the window's where it has more than the reservoir.
@@ -572,6 +572,15 @@ class ClusterTracker(RowsEstimator):
         rng = np.random.default_rng([self._seed, self.n_batches_, 2])
         drawn = np.sort(rng.choice(recent, size, replace=False))
         return np.append(drawn, tested[ages[tested] < 0])
+
+    def _one_part(self, rows: Any, own: Array, candidates: Array, largest_gap: float) -> Array:
+        """Leave out rows of another new cluster: old ones may be further from them than this one.
+
+        Of the parts that are far apart, the one with most candidates stays.
+        """
+        parts = self._parts(rows, np.flatnonzero(own), largest_gap)
+        largest = max(parts, key=lambda part: np.count_nonzero(np.isin(part, candidates)))
+        return np.isin(np.arange(len(own)), largest)
 
     @property
     def _n_young(self) -> float:
@@ -642,7 +651,7 @@ class ClusterTracker(RowsEstimator):
             return [candidates]
         return [each for part in parts for each in self._parts(rows, part, largest_gap)]
 
-    def _bear(self, candidates: Array, evidence: float) -> None:
+    def _bear(self, candidates: Array, evidence: float, largest_gap: float) -> None:
         """Let rows become a cluster if it takes enough of the window and few earlier rows."""
         rows, ids, weights, ages = self._kept()
         new = self._next_id
@@ -658,6 +667,7 @@ class ClusterTracker(RowsEstimator):
                 return
             trial = self._estimated(trial_ids, live)
             own = trial.predict(rows) == len(self.ids_)
+            own = self._one_part(rows, own, candidates, largest_gap)
         taken = float(weights[own & recent].sum())
         share = taken / float(weights[recent].sum())
         earlier = float(weights[own & ~recent].sum() / weights[~recent].sum())
