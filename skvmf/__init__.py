@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 from .feature_extraction import FisherVectorTransformer
-from .mixture import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from .mixture import (
+    ClusterTracker,
+    RelativeGMM,
+    SparseGaussianMixture,
+    StudentTMixture,
+    VonMisesFisherMixture,
+)
 
 if TYPE_CHECKING:  # imported when they are asked for
     from . import datasets as datasets
@@ -22,6 +28,7 @@ if TYPE_CHECKING:  # imported when they are asked for
     from .model_selection import ComponentPath
 
 __all__ = [
+    "ClusterTracker",
     "ComponentPath",
     "FisherVectorTransformer",
     "RelativeGMM",

@@ -14,6 +14,7 @@ import pytest
 
 import skvmf
 from skvmf import (
+    ClusterTracker,
     FisherVectorTransformer,
     RelativeGMM,
     SparseGaussianMixture,
@@ -26,8 +27,9 @@ from skvmf.model_selection import ComponentPath
 from skvmf.preprocessing import DirectionWhitener
 
 NAMES = {
-    "skvmf": """ComponentPath FisherVectorTransformer RelativeGMM SparseGaussianMixture
-        StudentTMixture VonMisesFisherMixture __version__ component_summary""",
+    "skvmf": """ClusterTracker ComponentPath FisherVectorTransformer RelativeGMM
+        SparseGaussianMixture StudentTMixture VonMisesFisherMixture __version__
+        component_summary""",
     "skvmf.datasets": "load_conllu load_docstrings make_vonmises_fisher_blobs",
     "skvmf.distributions.modified_dirichlet": """log_kernel log_normalizer logpdf mean mode
         posterior rvs""",
@@ -44,7 +46,8 @@ NAMES = {
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
     "skvmf.inspection": """ComponentSummary component_stability component_summary coverage_curve
         fisher_information match_components membership_reliability renumber_components""",
-    "skvmf.mixture": "RelativeGMM SparseGaussianMixture StudentTMixture VonMisesFisherMixture",
+    "skvmf.mixture": """ClusterTracker RelativeGMM SparseGaussianMixture StudentTMixture
+        VonMisesFisherMixture""",
     "skvmf.model_selection": "ComponentPath",
     "skvmf.preprocessing": "DirectionWhitener",
     "skvmf.testing": "check_family",
@@ -85,6 +88,11 @@ PARAMETERS = {
         **{"gradients": ("means",), "geometry": "euclidean", "normalization": "fisher"},
         **{"power": 1.0, "norm": "l2", "random_state": None},
     },
+    ClusterTracker: {
+        **{"mixture": inspect.Parameter.empty, "window": 10, "reservoir_size": 4000},
+        **{"min_size": 25, "half_life": 20.0, "significance": 0.01, "max_clusters": None},
+        "random_state": None,
+    },
     ComponentPath: {
         **{"estimator": inspect.Parameter.empty, "max_components": 50, "min_components": 1},
         **{"criterion": "slope", "validation_fraction": None, "refit": True},
@@ -112,6 +120,7 @@ ATTRIBUTES = {
     StudentTMixture: f"{MIXTURE} background_bounds_ scale_matrices_ degrees_of_freedom_",
     RelativeGMM: f"{GAUSSIAN} differences_ scale_differences_",
     FisherVectorTransformer: f"{ROWS} mixture_ embeddings_ n_missing_embeddings_",
+    ClusterTracker: f"{ROWS} mixture_ ids_ labels_ clusters_ events_ n_batches_",
     ComponentPath: f"""{ROWS} best_estimator_ best_n_components_ best_index_ best_nodes_ results_
         linkage_ leaf_labels_ leaf_weights_ labels_""",
     DirectionWhitener: f"{ROWS} mean_ covariance_ whitening_ weight_seen_",
@@ -145,6 +154,10 @@ METHODS = {
     FisherVectorTransformer: {
         **{"fit": "X y", "transform": "X", "fit_transform": "X y fit_params"},
         "get_feature_names_out": "input_features",
+    },
+    ClusterTracker: {
+        **dict.fromkeys(["fit", "partial_fit"], "X y sample_weight known_labels"),
+        "predict": "X",
     },
     ComponentPath: {
         **dict.fromkeys(["fit", "fit_predict"], "X y sample_weight known_labels"),
@@ -240,6 +253,8 @@ def fitted(estimator):
     if estimator is ComponentPath:
         mixture = VonMisesFisherMixture(tol=1e9, random_state=0)
         return estimator(mixture, max_components=3).fit(frame)
+    if estimator is ClusterTracker:
+        return estimator(VonMisesFisherMixture(2, tol=1e9, random_state=0)).fit(frame)
     if estimator is DirectionWhitener:
         return estimator().fit(frame)
     return estimator(random_state=0, tol=1e9).fit(frame)
