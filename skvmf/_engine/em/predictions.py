@@ -111,14 +111,14 @@ def of_published_labels(fitted: Point, labelled: Labelled, largest: Array) -> Ar
 def log_joint(fitted: Point, rows: RowSource) -> Array:
     """Return log-densities plus log-weights in float64, (n, K), then those of the background.
 
-    Rows without a direction have -inf.
+    Limits on sizes subtract their offsets. Rows without a direction have -inf.
     """
     n_weights = len(fitted.params.weights)
     with np.errstate(divide="ignore"):
         log_weights = np.log(fitted.params.weights)
 
     def of_block(block: Block) -> Array:
-        scores = fitted.scores(block)
+        scores = fitted.offset(fitted.scores(block))
         joint = scores.log_density() + log_weights
         block.buffers.release("scores", scores.unnormalized)
         joint[~block.has_direction] = -np.inf
