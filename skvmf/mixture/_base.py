@@ -664,8 +664,9 @@ class BaseMixture(MixtureParameters, ABC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows of the fit, or a random sample of them, twice as many as components at least.
-            Each fit copies two thirds of them. After a sample, `probabilities_` is removed, as it
-            would be that of other rows; `predict_proba` takes any.
+            With fewer than some 300 for each component, the temperature is too high: fits to few
+            rows differ more. Each fit copies two thirds of them. After a sample, `probabilities_`
+            is removed, as it would be that of other rows; `predict_proba` takes any.
         n_resamples : int, default=3
             Number of fits, of which each takes about as long as `fit`.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -70,8 +70,8 @@ def refuse_uncalibrated(mixture: Any, X: MatrixLike) -> None:
     if is_lazy(X):
         raise TypeError(
             "X is a Dask array, and these fits need rows in memory. Give a random sample of "
-            "the rows, such as X[indices].compute() with 10,000 or more indices: one number needs "
-            "no more."
+            "the rows, such as X[indices].compute() with 300 indices for each component or more: "
+            "one number needs no more."
         )
     given = np.shape(mixture.init_params)
     if given and given[0] != num_samples(X):
