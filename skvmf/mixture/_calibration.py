@@ -15,7 +15,7 @@ from .._engine.em.calibration import Judged, in_order_of, matched_by_rows
 from .._engine.em.posterior import FenchelYoungPosterior
 from .._engine.rows.parallel import limited_blas
 from .._sklearn import check_sample_weight, num_samples, safe_indexing
-from .._typing import Array, MatrixLike, RandomState
+from .._typing import Array, MatrixLike, RandomState, warn
 from ..distributions._arguments import check_count, checked_generator
 from ._checks import checked_known_labels
 from ._rows import in_memory, is_lazy
@@ -137,6 +137,12 @@ def judged_rows(
                 "known_labels has no known row, so there is nothing to judge by: leave it out, and "
                 "other fits judge."
             )
+    elif mixture._skvmf_has_known_labels:
+        warn(
+            "The mixture was fitted with known labels, and fits without them judge its "
+            "memberships. Give known_labels.",
+            UserWarning,
+        )
     rng = checked_generator(random_state)
     K = mixture._fitted.n_components
     counted = np.flatnonzero(weights > 0)

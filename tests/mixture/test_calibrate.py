@@ -187,7 +187,8 @@ def test_known_labels_are_the_judge():
     assert mixture.probabilities_.mean() > is_right + 0.1
     mixture.calibrate(rows, known_labels=known, random_state=0)
     assert abs(mixture.probabilities_.mean() - is_right) < 0.03
-    unknown = deepcopy(mixture).calibrate(rows, random_state=0)
+    with pytest.warns(UserWarning, match="fitted with known labels, and fits without them judge"):
+        unknown = deepcopy(mixture).calibrate(rows, random_state=0)
     assert unknown.membership_temperature_ != mixture.membership_temperature_
     with pytest.raises(ValueError, match="known_labels has no known row"):
         mixture.calibrate(rows, known_labels=np.full(1000, -1))
@@ -381,6 +382,12 @@ def test_bad_input(mixture):
         mixture.calibrate(X[:, :3])
     assert vars(mixture).keys() == before.keys()
     assert mixture.membership_temperature_ == 1
+
+
+def test_one_component_has_all_memberships():
+    mixture = SparseGaussianMixture(1, **DIAG).fit(X[:200]).calibrate(X[:200], random_state=0)
+    assert mixture.membership_temperature_ == 1
+    assert_array_equal(mixture.predict_proba(X[:200]), 1)
 
 
 def test_rows_without_a_direction_judge_nothing():
