@@ -18,8 +18,7 @@ from sklearn.utils import Bunch, check_random_state
 from .._engine.em.calibration import Judged, best_temperature
 from .._typing import Array, MatrixLike, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
-from ..mixture._calibration import judged_by_labels, judged_of
-from ..mixture._checks import checked_known_labels
+from ..mixture._calibration import classes_of_rows, judged_by_labels, judged_of
 from ..mixture._rows import in_memory
 from ._components import join, log_affinities, read_mixture, with_features_of
 from ._memberships import before_and_after, refuse_others
@@ -254,9 +253,7 @@ def component_stability(
             "says how stable it would be if none were known. Give known_labels.",
             UserWarning,
         )
-    classes = None
-    if known is not None:
-        classes = checked_known_labels(known, mixture._new_rows(X), mixture, begins=False)
+    classes = None if known is None else classes_of_rows(mixture, X, known)
     overlaps = []
     same_label = []
     scores = []

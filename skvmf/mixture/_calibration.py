@@ -130,8 +130,7 @@ def judged_rows(
         weights = check_sample_weight(in_memory(sample_weight), X)
     known = None
     if known_labels is not None:
-        rows = mixture._new_rows(X)
-        known = checked_known_labels(in_memory(known_labels), rows, mixture, begins=False)
+        known = classes_of_rows(mixture, X, known_labels)
         if known is None:
             raise ValueError(
                 "known_labels has no known row, so there is nothing to judge by: leave it out, and "
@@ -168,6 +167,12 @@ def judged_rows(
     if not judged:
         raise ValueError("No row with a density was left out of a fit to judge by: give more rows.")
     return judged
+
+
+def classes_of_rows(mixture: Any, X: MatrixLike, known_labels: ArrayLike) -> Array | None:
+    """Return known labels as fits have them, -1 where unknown; None if no row's is known."""
+    rows = mixture._new_rows(X)
+    return checked_known_labels(in_memory(known_labels), rows, mixture, begins=False)
 
 
 def some_of(rows: Array, n_components: int) -> Array:
