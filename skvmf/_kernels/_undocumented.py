@@ -30,16 +30,19 @@ def without_entries(*languages: str) -> dict[str, bool]:
     return {name: True for name in names if hasattr(DefaultOptions, name)}
 
 
-def compile_once(part: Function, options: dict[str, Any]) -> None:
+def compile_once(part: Function, options: dict[str, Any]) -> bool:
     """Let kernels call a part as one compiled function, while Python still runs it as Python.
 
-    What is documented is an overload. It is compiled again for callers with other options, and
-    with an entry for C: first fits take a seventh longer.
+    Return whether they will. What is documented is an overload, which is compiled again for callers
+    with other options, and with an entry for C: first fits take a seventh longer.
     """
     compiled = numba.njit(**options, **without_entries("cpython", "cfunc"))(part)
-    with suppress(AttributeError):  # compiled is the part itself if NUMBA_DISABLE_JIT is set
+    try:
         # By this name Numba asks a value for its type. A type holds its function weakly.
         vars(part).update(_numba_type_=compiled._numba_type_, _compiled=compiled)
+        return bool(numba.typeof(part) == compiled._numba_type_)
+    except (AttributeError, ValueError):
+        return False
 
 
 def compile_uncollected(compiled: Any) -> None:

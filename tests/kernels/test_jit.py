@@ -308,7 +308,11 @@ def test_without_a_list_of_options(folder, monkeypatch, module):
     assert [call(), call()] == [(10, 0), (10, 1)]
 
 
-def test_without_types_of_python_functions(folder):
+def test_without_types_of_python_functions(folder, monkeypatch):
+    def typeof(_):
+        raise ValueError
+
+    monkeypatch.setattr(numba, "typeof", typeof)
     kernels = importlib.import_module("small.kernels")
     del kernels._factor._numba_type_
     assert compilations(kernels) == ["scaled", "_factor", "more", "_factor"]
