@@ -76,7 +76,9 @@ def _compile(function: Function, options: dict[str, Any]) -> Function:
     A name with an underscore is that of a part: kernels call it, and from Python it runs as Python.
     """
     if function.__name__.startswith("_"):
-        return function if compile_once(function, options) else register_jitable(**options)(function)
+        if not compile_once(function, options):
+            register_jitable(**options)(function)
+        return function
     options = {"nogil": True, **options, **without_entries("cfunc")}
     try:
         compiled = numba.njit(cache=_CACHE, **options)(function)
