@@ -102,6 +102,19 @@ def labels_and_probabilities(fitted: Point, rows: RowSource) -> tuple[Array, Arr
     return all_labels, largest
 
 
+def probabilities_of(fitted: Point, rows: RowSource, labels: Array) -> Array:
+    """Return the responsibilities of given labels for rows, (n,), as published; 0 for -1."""
+    labels = np.asarray(labels)
+
+    def of_block(block: Block) -> Array:
+        n = len(block.weights)
+        own = labels[block.start : block.start + n]
+        resp = as_dense(_responsibilities_of(fitted, block), fitted.n_components)
+        return np.where(own == -1, 0, resp[np.arange(n), own])
+
+    return rows.per_row(of_block, rows.dtype)
+
+
 def of_published_labels(fitted: Point, labelled: Labelled, largest: Array) -> Array:
     """Return the largest responsibilities of rows as published, also where no component has any."""
     seen = np.where(labelled.zero_density, fitted.weights.max(), largest)
