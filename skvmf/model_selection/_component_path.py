@@ -263,7 +263,8 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
     linkage_ : ndarray of shape (max_components - 1, 4)
         The tree, in the format of :func:`scipy.cluster.hierarchy.linkage`: two nodes, the
         log-likelihood that merging them loses, made to rise, and the number of components of the
-        first mixture in the merged one.
+        first mixture in the merged one. What is lost is that of the rows of both under their own
+        components, less that under the merged one; weights have no part in it.
     leaf_labels_ : ndarray of shape (n_samples,)
         The component of the first mixture that has each row.
     leaf_weights_ : ndarray of shape (max_components,)
