@@ -1,7 +1,7 @@
-"""Fitted mixtures, or given parameters, as the engine has them; Gaussian ones with matrices."""
+"""Fitted mixtures, or given parameters, as the engine has them; elliptical ones with matrices."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,11 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em.mixture import Mixture, Point
 from .._engine.families.background import NO_BACKGROUND
+from .._engine.families.elliptical import Elliptical
+from .._engine.families.family import AnyFamily
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.merge_costs import MAX_PAIRED
 from .._engine.families.merging import NEAREST
 from .._engine.families.neighbours import nearest_points
 from .._engine.families.params import Params
+from .._engine.families.student_t import StudentT
 from .._engine.rows.blocks import DenseBlock
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
@@ -23,9 +26,14 @@ from ..distributions.vonmises_fisher._maps import log_affinities as log_affiniti
 from ..mixture import SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
 from ..mixture._gaussian import BaseEllipticalMixture, ellipses
+from ._student_t_overlaps import log_affinities as log_affinities_of_student_t
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
+
+# Student-t components up to which all pairs are compared: each pair takes an integral, all of them
+# seconds.
+_MAX_INTEGRATED = 512
 
 AnyMixture: TypeAlias = "VonMisesFisherMixture | BaseEllipticalMixture | GaussianMixture"
 Parameters: TypeAlias = tuple[ArrayLike, ...] | list[ArrayLike]
@@ -35,7 +43,7 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> Point:
     """Return the engine's mixture of a fitted one, or of a tuple of parameters.
 
     The tuple holds weights (K,), means (K,) or (K, d) and maybe covariances (K, d, d) or variances
-    (K,). Of Student-t components the scale matrices are taken for covariances.
+    (K,).
     """
     if isinstance(mixture, tuple | list):
         if len(mixture) not in (2, 3):
@@ -53,8 +61,8 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> Point:
             f"{type(mixture).__name__} is not a mixture of Gaussian or von Mises-Fisher "
             "components: it has neither covariances_ nor concentrations_."
         )
-    family = Gaussian(mixture.means_.shape[1], "full")
-    components = family.components(mixture.means_, covariances)
+    dof = getattr(mixture, "degrees_of_freedom_", None)
+    family, components = _elliptical(mixture.means_, covariances, dof)
     weights = mixture.weights_
     background = NO_BACKGROUND
     if isinstance(mixture, BaseMixture):
@@ -63,6 +71,18 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> Point:
         weights = fitted.params.weights
         background = fitted.background.with_units(None)
     return Point(Mixture.plain(family, background), Params.first(weights, components))
+
+
+def _elliptical(
+    means: Array, covariances: Array, degrees_of_freedom: Array | None
+) -> tuple[AnyFamily, Any]:
+    """Return components with matrices (K, d, d), Gaussian ones without degrees of freedom (K,)."""
+    dim = means.shape[1]
+    if degrees_of_freedom is None:
+        gaussian = Gaussian(dim, "full")
+        return gaussian, gaussian.components(means, covariances)
+    student_t = StudentT(dim, "full")
+    return student_t, student_t.components(means, covariances, degrees_of_freedom)
 
 
 def _from_parameters(
@@ -106,7 +126,10 @@ def join(first: Point, second: Point) -> Point:
         components = family.from_natural(np.hstack([p.directions for p in parts]).T, kappa)
     else:
         means = np.vstack([p.means for p in parts])
-        components = family.components(means, np.concatenate([p.covariances for p in parts]))
+        covariances = np.concatenate([p.covariances for p in parts])
+        dof = np.concatenate([_degrees_of_freedom(p) for p in parts])
+        all_gaussian = np.isinf(dof).all()
+        family, components = _elliptical(means, covariances, None if all_gaussian else dof)
     weights = np.full(len(components), 1 / len(components))
     return Point(Mixture.plain(family), Params.first(weights, components))
 
@@ -135,7 +158,8 @@ def with_features_of(reference: object, mixture: object, fitted: Point) -> Point
         components = family.from_natural(components.directions[order].T, kappa)
     else:
         covariances = components.covariances[:, order][:, :, order]
-        components = family.components(components.means[:, order], covariances)
+        dof = getattr(components, "degrees_of_freedom", None)
+        family, components = _elliptical(components.means[:, order], covariances, dof)
     params = Params.first(fitted.params.weights, components)
     return Point(Mixture.plain(family, fitted.background), params)
 
@@ -146,12 +170,17 @@ def _kind(fitted: Point) -> str:
 
 
 def is_directional(fitted: Point) -> bool:
-    """Return whether components are von Mises-Fisher distributions, otherwise Gaussian ones."""
-    return not isinstance(fitted.family, Gaussian)
+    """Return whether components are von Mises-Fisher distributions, otherwise elliptical ones."""
+    return not isinstance(fitted.family, Elliptical)
+
+
+def _degrees_of_freedom(components: Any) -> Array:
+    """Return the degrees of freedom of elliptical components, (K,): infinity if Gaussian."""
+    return getattr(components, "degrees_of_freedom", np.full(len(components), np.inf))
 
 
 def means_of(fitted: Point) -> Array:
-    """Return the means of Gaussian components, or the mean parameters of directions, (K, d)."""
+    """Return the means of elliptical components, or the mean parameters of directions, (K, d)."""
     components = fitted.params.components
     if not is_directional(fitted):
         return np.asarray(components.means)
@@ -174,7 +203,8 @@ def log_affinities(fitted: Point, parts: Array, others: Array) -> tuple[Array, A
 
     Before them are the numbers of those others (m, n): all, if they are few, else the nearest.
     """
-    if len(others) <= MAX_PAIRED:
+    by_integral = isinstance(fitted.family, StudentT)
+    if len(others) <= (_MAX_INTEGRATED if by_integral else MAX_PAIRED):
         near = np.tile(others, (len(parts), 1))
     else:
         points = means_of(fitted)
@@ -189,6 +219,9 @@ def _log_affinities(fitted: Point, i: int, others: Array) -> Array:
     if is_directional(fitted):
         kappa = components.concentrations
         return log_affinities_of_directions(components.directions.T, kappa, i, others)
+    if isinstance(fitted.family, StudentT):
+        dof = components.degrees_of_freedom
+        return log_affinities_of_student_t(components.means, components.covariances, dof, i, others)
 
     covariance = components.covariances[i]
     covariances_of_others = components.covariances[others]

@@ -34,8 +34,8 @@ def match_components(
     """Match the components of two mixtures of the same rows, or of older and newer ones.
 
     Components are paired one to one, so that the sum of the pairs' overlaps is largest. An overlap
-    is the Bhattacharyya coefficient, the integral of sqrt(p q), in closed form; scale matrices of
-    Student-t components are taken for covariances. Pruned components match none.
+    is the Bhattacharyya coefficient, the integral of sqrt(p q): in closed form, or of Student-t
+    components by an integral of one variable. Pruned components match none.
 
     Parameters
     ----------

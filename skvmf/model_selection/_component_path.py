@@ -263,7 +263,8 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
     linkage_ : ndarray of shape (max_components - 1, 4)
         The tree, in the format of :func:`scipy.cluster.hierarchy.linkage`: two nodes, the
         log-likelihood that merging them loses, made to rise, and the number of components of the
-        first mixture in the merged one.
+        first mixture in the merged one. What is lost is that of the rows of both under their own
+        components, less that under the merged one; weights have no part in it.
     leaf_labels_ : ndarray of shape (n_samples,)
         The component of the first mixture that has each row.
     leaf_weights_ : ndarray of shape (max_components,)
@@ -360,7 +361,7 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
             The component of each row where it is known, otherwise -1; -2 is a row of the
             background. Components of classes up to the largest label are not merged with each
             other, so component k of each mixture is class k, unless a class has left it. The path
-            ends at the number of classes.
+            ends at the number of classes. A row of each class is not held out.
 
         Returns
         -------
@@ -586,9 +587,16 @@ class ComponentPath(MetaEstimatorMixin, RowsEstimator):
                 f"weight, got n_samples = {len(with_weight)}."
             )
         size = 0.2 if fraction is None else float(fraction)
-        _, drawn = train_test_split(with_weight, test_size=size, random_state=self.random_state)
-        train = np.setdiff1d(all_rows, drawn)
+        kept, drawn = train_test_split(with_weight, test_size=size, random_state=self.random_state)
         drawn = np.sort(drawn)
+        if known is not None:
+            drawn = drawn[~_only_ones_of_classes(known, drawn, kept)]
+        if len(drawn) == 0:
+            raise ValueError(
+                "The rows that would be held out are the only ones of known classes, which a path "
+                "needs: raise validation_fraction, or give the labels of more rows."
+            )
+        train = np.setdiff1d(all_rows, drawn)
         held_out = _taken(X, drawn), _taken(sample_weight, drawn)
         of_path = _taken(X, train), _taken(sample_weight, train), _taken(known, train)
         return *of_path, held_out
@@ -681,6 +689,16 @@ def _checked_known(known_labels: ArrayLike, first: BaseMixture) -> Array:
             f"max_components - 1 = {largest}, got {known}."
         )
     return known
+
+
+def _only_ones_of_classes(known: Array, drawn: Array, kept: Array) -> Array:
+    """Return which of the rows that are drawn are the first of a class without rows that are kept.
+
+    Without any, nothing would tell a path which of its components is that class.
+    """
+    classes, first = np.unique(known[drawn], return_index=True)
+    has_none = (classes >= 0) & ~np.isin(classes, known[kept])
+    return np.isin(np.arange(len(drawn)), first[has_none])
 
 
 def _as_numbered(known: Array, classes: Array) -> Array:

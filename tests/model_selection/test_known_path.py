@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.cluster import hierarchy
+from sklearn.base import clone
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.model_selection import ComponentPath
@@ -81,6 +82,22 @@ def test_held_out_rows_keep_their_labels_for_the_last_fit(options):
     lazy = path_of("full", random_state=0, **options)
     lazy.fit(da.from_array(X, chunks=(100, -1)), known_labels=da.from_array(known, chunks=100))
     assert_array_equal(lazy.best_n_components_, path.best_n_components_)
+
+
+def test_a_row_of_each_class_is_not_held_out():
+    """Else nothing would tell a path which of its components is the class."""
+    known = some_known([2, 3, 4], n_each=1)
+    for seed in range(3):
+        options = {"validation_fraction": 0.7, "criterion": "held_out", "random_state": seed}
+        path = ComponentPath(ESTIMATORS["tied"], max_components=8, **options)
+        best = path.fit(X, known_labels=known).best_estimator_
+        for k in (2, 3, 4):
+            assert np.linalg.norm(CENTRES - best.means_[k], axis=1).argmin() == k
+    weights = np.ones(300)
+    weights[LABELS == 2] = known[LABELS == 2] >= 0  # the only row of the class that weighs
+    assert path.fit(X, sample_weight=weights, known_labels=known).best_n_components_ >= 5
+    with pytest.raises(ValueError, match="are the only ones of known classes"):
+        clone(path).set_params(max_components=5).fit(X[::60], known_labels=np.arange(5))
 
 
 def test_more_classes_than_min_components_and_weights():

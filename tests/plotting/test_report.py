@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
-from skvmf import ComponentPath, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import ComponentPath, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.datasets import make_vonmises_fisher_blobs
 from skvmf.inspection import component_stability, component_summary
 from skvmf.plotting import cluster_report
@@ -512,3 +512,22 @@ def test_discs_of_a_map_of_many_clusters_are_apart():
         distances = np.linalg.norm(positions - positions[i], axis=1)
         distances[i] = np.inf
         assert (distances > 0.99 * (radii + radii[i])).all()
+
+
+def test_student_t_components_are_as_near_as_they_overlap(tmp_path):
+    """Two Cauchy distributions overlap more than two Gaussian ones that are nearer."""
+    means = np.array([[0.0, 0], [6, 0], [0, 400], [5, 400]])
+    mixture = StudentTMixture.from_parameters(
+        [0.3, 0.27, 0.23, 0.2],
+        means,
+        np.tile(np.eye(2), (4, 1, 1)),
+        degrees_of_freedom=[1.0, 1, 1e6, 1e6],
+    )
+    X, _ = mixture.sample(200)
+    cluster_report(mixture, X, file=tmp_path / "report.html")
+    data = Page(tmp_path / "report.html").data
+    overlaps = [cluster["overlap"] for cluster in data["clusters"]]
+    assert overlaps[0] == overlaps[1] > 5 * overlaps[2] == 5 * overlaps[3]
+    assert data["merges"][0] == [0, 1]
+    x, y = (np.array([cluster[name] for cluster in data["clusters"]]) for name in "xy")
+    assert np.hypot(x[0] - x[1], y[0] - y[1]) < np.hypot(x[2] - x[3], y[2] - y[3])

@@ -15,7 +15,7 @@ from ..rows.parallel import limited_blas
 from ..rows.sources import RowSource
 from .loop import run_em
 from .mixture import Mixture, Point
-from .predictions import bic, evaluate
+from .predictions import bic, complete_log_likelihood, evaluate
 
 # Steps of EM after a merge: they mend what the merge has moved; the fit is within `tol` of its end.
 _STEPS = 3
@@ -53,6 +53,7 @@ class MergePath:
         self.classes = np.arange(self.n_classes)
         self.merges: list[tuple[int, int, float]] = []
         self._stats: Any = self.fitted.knowing(self.known).expect(self.rows)
+        self._log_likelihood_now = self._log_likelihood()
 
     @property
     def alive(self) -> Array:
@@ -93,15 +94,19 @@ class MergePath:
                 if len(self.alive) == 0:
                     return
                 n_components = min(n_components, len(self.alive))
+                n_before = len(self.merges)
                 start = self._start(self._groups(n_components))
                 result = run_em(start, self.rows, max_iter=_STEPS, tol=self.tol)
                 self._sort_nodes(result.point)
                 self.lower_bound = result.bounds[-1]
                 self.fitted, self._stats = result.point.sorted(result.stats)
+                self._measure(n_before)
 
     def end(self) -> None:
-        """Merge what is left without another fit, so that the tree has one root."""
+        """Merge what is left, so that the tree has one root; fit only to measure what is lost."""
         self.classes = self.classes[:0]
+        if self.fitted.family.estimated_losses:
+            self.to(1)
         self._groups(1)
 
     # Which components are merged.
@@ -138,9 +143,32 @@ class MergePath:
     def _merge(self, group: Array, i: int, j: int, loss: float) -> None:
         """Put the components of the group of j into that of i, under a new node."""
         first, second = sorted((group[i], group[j]))
+        loss *= self.rows.weight_unit
         self.merges.append((int(self.nodes[first]), int(self.nodes[second]), loss))
         group[group == second] = first
         self.nodes[first] = self._n_leaves + len(self.merges) - 1
+
+    # What merges have lost, where that was only estimated.
+
+    def _log_likelihood(self) -> float:
+        """Return the log-likelihood of rows under their own components, if it is needed."""
+        if not self.fitted.family.estimated_losses:
+            return 0.0
+        fitted = self.fitted.knowing(self._known_now())
+        return complete_log_likelihood(fitted, self.rows) * self.rows.weight_unit
+
+    def _measure(self, n_before: int) -> None:
+        """Put the measured loss in place of estimates, which share it, from a merge number on."""
+        if not self.fitted.family.estimated_losses:
+            return
+        before = self._log_likelihood_now
+        self._log_likelihood_now = self._log_likelihood()
+        lost = max(before - self._log_likelihood_now, 0.0)
+        estimates = np.array([loss for _, _, loss in self.merges[n_before:]])
+        if not estimates.any():
+            estimates[:] = 1
+        for number, loss in enumerate(lost * estimates / estimates.sum(), n_before):
+            self.merges[number] = (*self.merges[number][:2], float(loss))
 
     # The fit of fewer components.
 

@@ -167,6 +167,25 @@ def _sums(block: Block, values: Array) -> Array:
     return np.array([weighted_sum(block.weights, np.maximum(values, LEAST)), block.weights.sum()])
 
 
+def complete_log_likelihood(fitted: Point, rows: RowSource) -> float:
+    """Return the sum of the log-densities of rows under their own components, without weights.
+
+    Rows belong to components and to the background by their responsibilities.
+    """
+    total: float = rows.map_reduce(partial(_complete_log_likelihood_of, fitted))
+    return total
+
+
+def _complete_log_likelihood_of(fitted: Point, block: Block) -> float:
+    scores = fitted.scores(block)
+    log_densities = scores.log_density().T - fitted.family.log_units(block)
+    log_densities = np.maximum(log_densities.T, LEAST)
+    assigned = fitted.assign(block, row_weights=np.ones(len(block.weights)), scores=scores)
+    block.buffers.release("scores", scores.unnormalized)
+    resp = as_dense(assigned.responsibilities, len(fitted.params.weights))
+    return weighted_sum(block.weights, np.einsum("nk,nk->n", resp, log_densities))
+
+
 def bic(fitted: Point, log_likelihood: float, n_samples: float) -> float:
     """Return the Bayesian information criterion, of sums with the weights that users give."""
     return -2 * log_likelihood + fitted.n_parameters * float(np.log(max(n_samples, 1)))

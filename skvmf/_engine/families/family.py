@@ -67,6 +67,9 @@ class Family(ABC, Generic[C]):
     component_axes: Any = (0,) * 8
     """The axis of components in each of the moments, at most eight; None if there is none."""
 
+    estimated_losses: ClassVar[bool] = False
+    """Whether a `merge_cost` knows losses roughly: a path then measures what merges have lost."""
+
     unit_rows: ClassVar[bool] = False
     """Whether rows are scaled to unit length as they are read."""
 

@@ -73,6 +73,9 @@ class StudentT(Elliptical[StudentTComponents]):
     """
 
     components_class: ClassVar[type] = StudentTComponents
+    # Merges are compared as if scale matrices were covariances: latent weights, of which the merged
+    # component has others, are not known without the rows.
+    estimated_losses: ClassVar[bool] = True
 
     degrees_of_freedom: float | Array = INITIAL_DOF  # (K,): of components that have none yet
     estimated: bool = True  # whether degrees of freedom are

@@ -87,7 +87,7 @@ class Start(ABC):
     ) -> Partition:
         """Return a first partition of the rows, without missing values."""
 
-    means: Any = None  # first centres (K, d), where given; no field but of `GivenMeans`
+    means: Any = None  # first centres (K, d), where given, as `GivenMeans` has them
     given = False  # whether the user says where to begin, so that all starts are the same
 
     @property
@@ -402,8 +402,7 @@ class _ByClass(Start):
         filled = imputed(rows)
         known, middles, free = self.class_means(mixture, filled)
         middles = self.other.completed(mixture, rows, middles, free, rng, watch)
-        rows = filled
-        return Partition(*nearest_partition(mixture.family, rows, middles, known=known))
+        return Partition(*nearest_partition(mixture.family, filled, middles, known=known))
 
 
 def _anywhere(rows: RowSource, n_components: int) -> Array:
