@@ -459,7 +459,7 @@ class ShrunkGaussian(Gaussian):
 
     def merge_pairs(
         self, components: GaussianComponents, weights: Array, pairs: Array
-    ) -> list[GaussianComponents]:
+    ) -> GaussianComponents:
         """Return a component for each pair (m, 2), with the mean and covariance of the two."""
         kind = self.type
         a, b = pairs.T
@@ -471,21 +471,20 @@ class ShrunkGaussian(Gaussian):
         if not kind.shared:
             others = kind.select(components.covariances, b)
             covariances = kind.merged(1 - fractions, covariances, others, gaps)
-        merged = self.components(means, covariances)
+        return self.components(means, covariances)
 
-        def component(k: int) -> GaussianComponents:
-            """Return one of the merged components: arrays that are made together cost less."""
-            only = slice(k, k + 1)
-            return GaussianComponents(
-                means[only],
-                kind.select(merged.covariances, only),
-                kind.select(merged.cholesky, only),
-                merged.log_det[only],
-                centred_at=means[only],
-                spread=0.0,
-            )
-
-        return list(map(component, range(len(pairs))))
+    def only(self, merged: GaussianComponents, k: int) -> GaussianComponents:
+        """Return component k of merged ones: arrays that are made together cost less."""
+        kind = self.type
+        numbers = slice(k, k + 1)
+        return GaussianComponents(
+            merged.means[numbers],
+            kind.select(merged.covariances, numbers),
+            kind.select(merged.cholesky, numbers),
+            merged.log_det[numbers],
+            centred_at=merged.means[numbers],
+            spread=0.0,
+        )
 
     def merge_statistics(
         self, stats: Statistics, components: GaussianComponents, pairs: Array
