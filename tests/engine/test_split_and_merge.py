@@ -57,7 +57,7 @@ def log_joint(weights, components, task, X):
 @pytest.mark.parametrize("kind", TYPES)
 def test_merging_costs_the_change_of_the_likelihood(kind, few_rows, monkeypatch):
     monkeypatch.setattr(split_and_merge, "MIN_COUNTED_RESPONSIBILITY", 0.0)
-    monkeypatch.setattr(split_and_merge, "MAX_WORK_OF_FEW_ROWS", 2**20 if few_rows else 0)
+    monkeypatch.setattr(split_and_merge, "MAX_PRODUCTS_OF_FEW_ROWS", 2**20 if few_rows else 0)
     X, _ = clusters(500)
     weights = np.random.default_rng(1).exponential(size=500)
     task = split_and_merge_of(X, kind, weights=weights)
@@ -68,7 +68,7 @@ def test_merging_costs_the_change_of_the_likelihood(kind, few_rows, monkeypatch)
     before = log_joint(point.weights, point.components, task, X)
     all_merged = task.family.merge_pairs(point.components, point.weights, pairs)
     for k, ((a, b), cost) in enumerate(zip(pairs, costs, strict=True)):
-        merged = task.family.only(all_merged, k)
+        merged = task.family.some(all_merged, slice(k, k + 1))
         joint = log_joint(point.weights[[a, b]].sum(keepdims=True), merged, task, X)
         after = np.hstack([np.delete(before, [a, b], axis=1), joint])
         change = weights @ (logsumexp(after, axis=1) - logsumexp(before, axis=1))

@@ -473,17 +473,17 @@ class ShrunkGaussian(Gaussian):
             covariances = kind.merged(1 - fractions, covariances, others, gaps)
         return self.components(means, covariances)
 
-    def only(self, merged: GaussianComponents, k: int) -> GaussianComponents:
-        """Return component k of merged ones: arrays that are made together cost less."""
+    def some(self, components: GaussianComponents, numbers: Array | slice) -> GaussianComponents:
+        """Return some components, centred at their means, without deriving arrays again."""
         kind = self.type
-        numbers = slice(k, k + 1)
+        means = components.means[numbers]
         return GaussianComponents(
-            merged.means[numbers],
-            kind.select(merged.covariances, numbers),
-            kind.select(merged.cholesky, numbers),
-            merged.log_det[numbers],
-            centred_at=merged.means[numbers],
-            spread=0.0,
+            means,
+            kind.select(components.covariances, numbers),
+            kind.select(components.cholesky, numbers),
+            components.log_det[numbers],
+            centred_at=means,
+            spread=np.inf,
         )
 
     def merge_statistics(
@@ -506,8 +506,7 @@ class ShrunkGaussian(Gaussian):
         left = np.delete(np.arange(len(counts)), b)
         moments = first[left], kind.select(second, left)
         stats = replace(stats, counts=counts[left], moments=moments, centred_at=centred_at[left])
-        covariances = kind.select(components.covariances, left)
-        return stats, self.components(components.means[left], covariances)
+        return stats, self.some(components, left)
 
     def _shrunk(self, covariances: Array, counts: Array, pooled: Array) -> Array:
         """Return (n C + n0 s pooled) / (n + n0), with C's own size s in units of the pooled one.

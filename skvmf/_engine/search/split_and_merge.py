@@ -58,11 +58,11 @@ MIN_SPLIT_GAIN = 1e-2
 # less than the steps between change it.
 MIN_COUNTED_RESPONSIBILITY = 5e-4
 
-# Of few rows all are scored under all merged components at once. They are few where a score, of d^2
-# products or of as much work as an exponential, takes so much for all rows: some ten microseconds,
-# where the rows of a pair cost a hundred to gather.
-MAX_WORK_OF_FEW_ROWS = 2**16
-WORK_OF_EXPONENTIAL = 16
+# Of few rows all are scored under all merged components at once: that many, times the products of a
+# score. They take some ten microseconds for a pair, where to gather its rows takes a hundred. An
+# exponential and a logarithm take as long as 80 products.
+MAX_PRODUCTS_OF_FEW_ROWS = 2**18
+PRODUCTS_OF_LOGARITHM = 80
 
 # Pairs that a thread takes at once, or as many as have so many entries of covariances (8 MiB).
 PAIRS_PER_BLOCK = 64
@@ -205,8 +205,9 @@ class SplitAndMerge:
 
     @property
     def _few_rows(self) -> bool:
-        work = max(self.family.dim**2, WORK_OF_EXPONENTIAL)
-        return self.sample.rows.n_rows * work <= MAX_WORK_OF_FEW_ROWS
+        dim = self.family.dim
+        n_products = PRODUCTS_OF_LOGARITHM + (dim**2 if self.family.type.full else dim)
+        return self.sample.rows.n_rows * n_products <= MAX_PRODUCTS_OF_FEW_ROWS
 
     def _costs(self, point: FreePoint, pairs: Array, expectation: _Expectation) -> Array:
         """Return the loss by merging each pair alone: the density becomes p - p_a - p_b + p_ab."""
@@ -237,7 +238,7 @@ class SplitAndMerge:
             of_pairs = []
             for k, (a, b) in enumerate(numbers.tolist()):
                 rows, share = _union(responsibilities, a, b)
-                only = self.family.only(merged, k)
+                only = self.family.some(merged, slice(k, k + 1))
                 of_pairs.append(losses(rows, share[:, None], log_weights[k], only))
             return of_pairs
 
