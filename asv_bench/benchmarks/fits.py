@@ -7,13 +7,15 @@ mixtures of skvmf stand scikit-learn's and, where faiss is installed, its k-mean
 
 import time
 import warnings
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from skvmf import SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
@@ -31,6 +33,13 @@ BLOBS = {
     "100,000 x 32, K=32, sizes differ": (100_000, 32, 32, 0.9, (0.25, 2.5)),
     "100,000 x 2, K=25": (100_000, 2, 25, 5.0, (1.0, 1.0)),
     "100,000 x 2, K=25, sizes differ": (100_000, 2, 25, 5.0, (0.25, 2.5)),
+}
+SMALL = {"iris": (load_iris, 3), "wine": (load_wine, 3), "breast cancer": (load_breast_cancer, 2)}
+SMALL_FITS = {
+    "default": SparseGaussianMixture,
+    "k-means start": partial(SparseGaussianMixture, init_params="kmeans"),
+    "scikit-learn": GaussianMixture,
+    "scikit-learn, ten starts": partial(GaussianMixture, n_init=10),
 }
 
 
@@ -179,6 +188,28 @@ class SparseGaussianMixtureFit:
             return np.nan
         truth = GAUSSIANS["default"](self.K, covariances, init_params=self.labels).fit(self.X)
         return truth.lower_bound_ - self.make().fit(self.X).lower_bound_
+
+
+class SmallData:
+    """Gaussian mixtures of a few hundred rows, beside scikit-learn's of one and ten starts."""
+
+    params = (list(SMALL), ["full", "diag"], list(SMALL_FITS))
+    param_names = ("rows", "covariances", "estimator")
+
+    def setup(self, rows, covariances, estimator):
+        load, K = SMALL[rows]
+        self.X = StandardScaler().fit_transform(load().data)
+        self.mixture = SMALL_FITS[estimator](K, covariance_type=covariances, random_state=0)
+        self.mixture.fit(self.X)  # compile
+
+    def time_fit(self, rows, covariances, estimator):
+        self.mixture.fit(self.X)
+
+    def time_predict_one_row(self, rows, covariances, estimator):
+        self.mixture.predict(self.X[:1])
+
+    def track_log_likelihood(self, rows, covariances, estimator):
+        return self.mixture.score(self.X)
 
 
 class PartialFit:

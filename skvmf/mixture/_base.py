@@ -1032,7 +1032,8 @@ class BaseMixture(MixtureParameters, ABC):
 
         All others were checked by the fit, and to check them again takes longer than one row does.
         """
-        check_is_fitted(self)
+        if "_fitted" not in vars(self):
+            check_is_fitted(self)  # which says so, and takes longer where there was one
         constraints = self._parameter_constraints
         read = [name for name in _OF_PREDICTIONS if name in constraints]
         validate_parameter_constraints(

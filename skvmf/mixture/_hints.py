@@ -96,10 +96,10 @@ def hint(hints: Mapping[str, str], name: str, known: Iterable[str]) -> str | Non
 
 def attribute_hint(hints: Mapping[str, str], name: str, attributes: Iterable[str]) -> str | None:
     """Return what to write instead of a wrong attribute, None without an idea."""
-    if name.startswith("_") or not name.endswith("_"):
+    if name in hints or name.startswith("_") or not name.endswith("_"):
         return hints.get(name)
     fitted = [each for each in attributes if each.endswith("_") and not each.startswith("_")]
-    if not fitted and name not in hints:
+    if not fitted:
         return "there are no fitted attributes before fit"
     return hint(hints, name, fitted)
 

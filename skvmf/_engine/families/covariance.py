@@ -98,14 +98,16 @@ class CovarianceType(ABC):
         if units is not None:
             diagonals = diagonals * units
         n_equal = d // diagonals.shape[-1]  # one variance for all features counts d times
-        log_det = np.broadcast_to(n_equal * np.log(diagonals).sum(axis=-1), K)
-        centre = means.mean(axis=0)
+        log_det = n_equal * np.log(diagonals).sum(axis=-1)
+        if self.shared:
+            log_det = np.full(K, log_det)
+        centre = means.sum(axis=0) / K
         # Means that are infinite or nan in standard deviations are not near.
         with np.errstate(over="ignore", invalid="ignore"):
             spread = self.spread(cholesky, means - centre)
         centred_at = means
         if spread < products.MAX_COMMON_SPREAD:
-            centred_at = np.tile(centre, (K, 1))
+            centred_at = np.repeat(centre[np.newaxis], K, axis=0)
         return products.GaussianComponents(
             means, covariances, cholesky, log_det, centred_at, spread
         )
@@ -220,7 +222,7 @@ class Full(CovarianceType):
         return np.einsum("...dd->...d", covariances)
 
     def cholesky(self, covariances: Array) -> Array:
-        return np.array([_precision_cholesky(covariance) for covariance in covariances])
+        return _precisions_cholesky(covariances)
 
     def precisions(self, cholesky: Array) -> Array:
         return cholesky @ self._transposed(cholesky)
@@ -232,7 +234,7 @@ class Full(CovarianceType):
         if not self.shared and offsets.shape[1] > MAX_PAIRS_DIM:
             return np.inf  # then moments are about the means
         white = (offsets[:, np.newaxis] @ cholesky)[:, 0]
-        return float(np.linalg.norm(white, axis=1).max())
+        return float(np.sqrt((white**2).sum(axis=1).max()))
 
     def is_definite(self, matrices: Array) -> bool:
         """Return whether matrices are symmetric, at any units of the features."""
@@ -285,7 +287,7 @@ class Tied(Full):
         return (a * weights[:, np.newaxis]).T @ b
 
     def cholesky(self, covariances: Array) -> Array:
-        return _precision_cholesky(covariances)
+        return _precisions_cholesky(covariances[np.newaxis])[0]
 
 
 class Diagonal(CovarianceType):
@@ -361,7 +363,7 @@ class Spherical(Diagonal):
         return covariances
 
     def spread(self, cholesky: Array, offsets: Array) -> float:
-        return float((np.linalg.norm(offsets, axis=1) * cholesky).max())
+        return float(np.sqrt(((offsets**2).sum(axis=1) * cholesky**2).max()))
 
     def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
         return variances
@@ -379,13 +381,20 @@ COVARIANCE_TYPES: dict[str, CovarianceType] = {
 }
 
 
-def _precision_cholesky(covariance: Array) -> Array:
-    """Return U with inverse covariance U U', or nan if it is singular."""
-    d = len(covariance)
-    lower, failed = lapack.dpotrf(covariance, lower=True, clean=True)
+def _precisions_cholesky(covariances: Array) -> Array:
+    """Return U (K, d, d) with inverse covariances U U'; nan where one is singular.
+
+    The pivots of all are tested together: for small matrices that is most of the work.
+    """
+    d = covariances.shape[-1]
+    factors = [lapack.dpotrf(covariance, lower=True, clean=True) for covariance in covariances]
+    failed = np.array([info != 0 for _, info in factors])
+    pivots = np.array([lower.diagonal() for lower, _ in factors]) ** 2
     # A pivot is what sums of d products leave of a variance: less than their rounding is none.
-    rounding = 4 * d * EPS * np.diagonal(covariance)
-    if failed or (np.diagonal(lower) ** 2 <= np.maximum(rounding, TINY)).any():
-        return np.full((d, d), np.nan)
-    factor: Array = lapack.dtrtri(lower, lower=True)[0]
-    return factor.T
+    rounding = 4 * d * EPS * np.diagonal(covariances, axis1=-2, axis2=-1)
+    singular = failed | (pivots <= np.maximum(rounding, TINY)).any(axis=1)
+    result = np.full(covariances.shape, np.nan)
+    for k in np.flatnonzero(~singular).tolist():
+        lower, _ = factors[k]
+        result[k] = lapack.dtrtri(lower, lower=True)[0].T
+    return result

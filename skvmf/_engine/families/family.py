@@ -268,6 +268,10 @@ class MergeCost(ABC):
         component that fits them best.
         """
 
+    def all_losses(self) -> Array:
+        """Return the losses (M, M) of all pairs, in a call for each cluster if not overridden."""
+        return np.stack([self.losses(i) for i in range(len(self.counts))])
+
     @abstractmethod
     def merge(self, i: int, j: int) -> None:
         """Add cluster j to cluster i; cluster j is not used any more."""

@@ -459,7 +459,7 @@ class ShrunkGaussian(Gaussian):
 
     def merge_pairs(
         self, components: GaussianComponents, weights: Array, pairs: Array
-    ) -> list[GaussianComponents]:
+    ) -> GaussianComponents:
         """Return a component for each pair (m, 2), with the mean and covariance of the two."""
         kind = self.type
         a, b = pairs.T
@@ -471,21 +471,20 @@ class ShrunkGaussian(Gaussian):
         if not kind.shared:
             others = kind.select(components.covariances, b)
             covariances = kind.merged(1 - fractions, covariances, others, gaps)
-        merged = self.components(means, covariances)
+        return self.components(means, covariances)
 
-        def component(k: int) -> GaussianComponents:
-            """Return one of the merged components: arrays that are made together cost less."""
-            only = slice(k, k + 1)
-            return GaussianComponents(
-                means[only],
-                kind.select(merged.covariances, only),
-                kind.select(merged.cholesky, only),
-                merged.log_det[only],
-                centred_at=means[only],
-                spread=0.0,
-            )
-
-        return list(map(component, range(len(pairs))))
+    def some(self, components: GaussianComponents, numbers: Array | slice) -> GaussianComponents:
+        """Return some components, centred at their means, without deriving arrays again."""
+        kind = self.type
+        means = components.means[numbers]
+        return GaussianComponents(
+            means,
+            kind.select(components.covariances, numbers),
+            kind.select(components.cholesky, numbers),
+            components.log_det[numbers],
+            centred_at=means,
+            spread=np.inf,
+        )
 
     def merge_statistics(
         self, stats: Statistics, components: GaussianComponents, pairs: Array
@@ -507,8 +506,7 @@ class ShrunkGaussian(Gaussian):
         left = np.delete(np.arange(len(counts)), b)
         moments = first[left], kind.select(second, left)
         stats = replace(stats, counts=counts[left], moments=moments, centred_at=centred_at[left])
-        covariances = kind.select(components.covariances, left)
-        return stats, self.components(components.means[left], covariances)
+        return stats, self.some(components, left)
 
     def _shrunk(self, covariances: Array, counts: Array, pooled: Array) -> Array:
         """Return (n C + n0 s pooled) / (n + n0), with C's own size s in units of the pooled one.

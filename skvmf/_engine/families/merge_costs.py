@@ -1,5 +1,6 @@
 """What a merge of two clusters loses in log-likelihood, for each family of components."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,8 +43,26 @@ class _SumMergeCost(MergeCost):
         self.sums[i] += self.sums[j]
         self.counts[i] += self.counts[j]
         self._squares[i] = self.sums[i] @ self.sums[i]
+        self._apart[i] = self._alone(np.array([i]))[0]
 
-    def _joint_squares(self, i: int, clusters: Array | slice) -> Array:
+    @cached_property
+    def _apart(self) -> Array:
+        """The values of all clusters, (M,), to which merges add."""
+        return self._alone(slice(None))
+
+    @abstractmethod
+    def _alone(self, clusters: Array | slice) -> Array:
+        """Return what losses compare, log-likelihoods up to a constant, of some clusters."""
+
+    @abstractmethod
+    def losses(self, i: int | Array, clusters: Array | slice = slice(None)) -> Array:
+        """Return the losses of cluster i with some, or for i (m, 1) of m clusters with them."""
+
+    def all_losses(self) -> Array:
+        clusters = np.arange(len(self.counts))
+        return self.losses(clusters[:, None], clusters)
+
+    def _joint_squares(self, i: int | Array, clusters: Array | slice) -> Array:
         """Return the squared lengths of the sums of cluster i with each of some clusters."""
         known = self._products
         products = self.sums[clusters] @ self.sums[i] if known is None else known[i, clusters]
@@ -67,13 +86,19 @@ class DirectionMergeCost(_SumMergeCost):
         lengths: Array = np.sqrt(self._squares)[:, None]
         return self.sums / np.where(lengths > 0, lengths, 1.0)
 
-    def losses(self, i: int, clusters: Array | slice = slice(None)) -> Array:
+    def losses(self, i: int | Array, clusters: Array | slice = slice(None)) -> Array:
         n = self.counts
-        apart = self._values(n[clusters], self._squares[clusters])
-        of_i = self._values(n[[i]], self._squares[[i]])
+        apart = self._apart
         joint = self._values(n[clusters] + n[i], self._joint_squares(i, clusters))
-        of_pseudo = self._values(np.zeros(1), np.zeros(1))  # counted twice apart, and once jointly
-        return apart + of_i - joint - of_pseudo
+        return apart[clusters] + apart[i] - joint - self._of_pseudo
+
+    def _alone(self, clusters: Array | slice) -> Array:
+        return self._values(self.counts[clusters], self._squares[clusters])
+
+    @cached_property
+    def _of_pseudo(self) -> Array:
+        """The value of pseudo-rows, which count twice apart, and once jointly."""
+        return self._values(np.zeros(1), np.zeros(1))
 
     def log_likelihoods(self) -> Array:
         return self._values(self.counts, self._squares) + self.counts * self.log_normalizer
@@ -109,18 +134,23 @@ class SphericalMergeCost(_SumMergeCost):
         self.row_squares = self.row_squares.astype(np.float64)
 
     def merge(self, i: int, j: int) -> None:
-        super().merge(i, j)
         self.row_squares[i] += self.row_squares[j]
+        super().merge(i, j)
 
-    def losses(self, i: int, clusters: Array | slice = slice(None)) -> Array:
+    def losses(self, i: int | Array, clusters: Array | slice = slice(None)) -> Array:
         n = self.counts
         squares = self.row_squares
-        apart = self._costs(n[clusters], squares[clusters], self._squares[clusters])
-        of_i = self._costs(n[[i]], squares[[i]], self._squares[[i]])
+        apart = self._apart
         joint = self._joint_squares(i, clusters)
         together = self._costs(n[clusters] + n[i], squares[clusters] + squares[i], joint)
         of_pseudo = 0.5 * self.dim * self.n_pseudo * np.log(self.pooled)
-        return together - apart - of_i + of_pseudo
+        return together - apart[clusters] - apart[i] + of_pseudo
+
+    def _alone(self, clusters: Array | slice) -> Array:
+        """Return minus the log-likelihoods."""
+        return self._costs(
+            self.counts[clusters], self.row_squares[clusters], self._squares[clusters]
+        )
 
     def log_likelihoods(self) -> Array:
         scatter = np.maximum(self.row_squares - self._squares / self.counts, 0)

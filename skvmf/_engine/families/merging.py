@@ -19,6 +19,7 @@ from .family import MergeCost
 from .merge_costs import MAX_PAIRED
 from .neighbours import nearest_points
 
+MAX_COMPARED_AT_ONCE = 256  # clusters: some megabytes of pairs
 NEAREST = 32  # that a cluster is compared with where there are too many to compare all pairs
 
 
@@ -98,6 +99,14 @@ class _CheapestMerges:
         self._neighbours = None
         if len(clusters) > MAX_PAIRED:
             self._neighbours = _neighbours(self.cost.points(), clusters)
+        elif len(clusters) == len(self.left) <= MAX_COMPARED_AT_ONCE:
+            counts = self.cost.counts
+            chance = chance_gain(counts, counts[:, np.newaxis], self.cost.dim)
+            excess = self.cost.all_losses() - chance
+            np.fill_diagonal(excess, np.inf)
+            self.least = excess.min(axis=1)
+            self.nearest = excess.argmin(axis=1)
+            return
         for i in clusters.tolist():
             self._update(i)
 

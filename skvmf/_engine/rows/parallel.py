@@ -92,7 +92,7 @@ class _Threads:
             if len(self.users) == 1:
                 # What BLAS may use is what a fit may use; without BLAS, all cores.
                 limits = [library.num_threads for library in _libraries()]
-                self.n_threads = min(max(limits, default=os.cpu_count() or 1), _n_cores())
+                self.n_threads = min(max(limits, default=_n_cores()), _n_cores())
                 if self.n_threads > 1:
                     self.pool = ThreadPoolExecutor(self.n_threads - 1, "skvmf")
             for library in _libraries():

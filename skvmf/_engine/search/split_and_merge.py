@@ -10,11 +10,12 @@ split and merged again, as long as that helps, in the spirit of Ueda et al. (Neu
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from ..._typing import Array
 from ..em.loop import OnIteration, ignore
@@ -23,6 +24,7 @@ from ..families.gaussian import ShrunkGaussian
 from ..families.gaussian_products import GaussianComponents
 from ..families.responsibilities import as_dense
 from ..families.statistics import Statistics
+from ..families.tiles import tiles
 from ..rows.blocks import DenseBlock
 from ..rows.parallel import map_reduce
 from .partitions import assignment, partition_statistics
@@ -56,6 +58,12 @@ MIN_SPLIT_GAIN = 1e-2
 # less than the steps between change it.
 MIN_COUNTED_RESPONSIBILITY = 5e-4
 
+# Of few rows all are scored under all merged components at once: that many, times the products of a
+# score. They take some ten microseconds for a pair, where to gather its rows takes a hundred. An
+# exponential and a logarithm take as long as 80 products.
+MAX_PRODUCTS_OF_FEW_ROWS = 2**18
+PRODUCTS_OF_LOGARITHM = 80
+
 # Pairs that a thread takes at once, or as many as have so many entries of covariances (8 MiB).
 PAIRS_PER_BLOCK = 64
 MAX_BLOCK_ENTRIES = 2**20
@@ -68,10 +76,13 @@ Costs: TypeAlias = dict[tuple[int, ...], float]  # of merging, by the numbers of
 
 @dataclass
 class _Expectation:
-    """Statistics of blocks, and their rows' larger responsibilities, log-densities and weights."""
+    """Statistics of blocks, and their rows' larger responsibilities, log-densities and weights.
+
+    Responsibilities (n, M) are sparse, unless rows are few.
+    """
 
     stats: Statistics
-    of_rows: list[tuple[sparse.csr_array, Array, Array]]
+    of_rows: list[tuple[Any, Array, Array]]
 
     def __iadd__(self, other: "_Expectation") -> "_Expectation":
         self.stats += other.stats
@@ -158,7 +169,7 @@ class SplitAndMerge:
         costs = np.array([known.get((a, b), -np.inf) for a, b in pairs.tolist()])
         n_computed = np.isneginf(costs).sum() + N_RECOMPUTED * n_wanted
         computed = np.argsort(costs, kind="stable")[:n_computed]
-        expectation = self.sample.rows.map_reduce(partial(_expect, point))
+        expectation = self.sample.rows.map_reduce(partial(_expect, point, self._few_rows))
         costs[computed] = self._costs(point, pairs[computed], expectation)
         unpaired = np.ones(M, dtype=bool)
         cheapest: list[Array] = []
@@ -182,44 +193,63 @@ class SplitAndMerge:
         means = point.components.means
         M = len(means)
         sizes = np.broadcast_to(self.family.type.sizes(point.components.covariances), M)
-        pairs = set()
-        for i in range(M):
-            distances = ((means - means[i]) ** 2).sum(axis=1) / (sizes + sizes[i])
-            distances[i] = np.inf
-            near = np.argsort(distances, kind="stable")[: min(N_NEIGHBOURS, M - 1)]
-            pairs |= {(min(i, j), max(i, j)) for j in near.tolist()}
-        return np.array(sorted(pairs))
+        n_near = min(N_NEIGHBOURS, M - 1)
+        near = np.empty((M, n_near), dtype=np.intp)
+        for tile in tiles(M):
+            distances = cdist(means[tile], means, "sqeuclidean") / (sizes[tile, None] + sizes)
+            np.fill_diagonal(distances[:, tile], np.inf)
+            near[tile] = np.argsort(distances, axis=1, kind="stable")[:, :n_near]
+        first, second = np.repeat(np.arange(M), n_near), near.ravel()
+        numbers = np.unique(np.minimum(first, second) * M + np.maximum(first, second))
+        return np.stack(np.divmod(numbers, M), axis=1)
+
+    @property
+    def _few_rows(self) -> bool:
+        dim = self.family.dim
+        n_products = PRODUCTS_OF_LOGARITHM + (dim**2 if self.family.type.full else dim)
+        return self.sample.rows.n_rows * n_products <= MAX_PRODUCTS_OF_FEW_ROWS
 
     def _costs(self, point: FreePoint, pairs: Array, expectation: _Expectation) -> Array:
         """Return the loss by merging each pair alone: the density becomes p - p_a - p_b + p_ab."""
         of_blocks, log_densities_of_blocks, weights_of_blocks = zip(
             *expectation.of_rows, strict=True
         )
-        responsibilities = sparse.csc_array(sparse.vstack(of_blocks))
         log_densities = np.concatenate(log_densities_of_blocks)
         weights = np.concatenate(weights_of_blocks)
 
-        def cost(a: int, b: int, merged: GaussianComponents) -> float:
-            rows, share = _union(responsibilities, a, b)  # share is (p_a + p_b) / p
-            weight = float(point.weights[a] + point.weights[b])
-            if len(rows) == 0 or weight == 0:
-                return 0.0
+        def losses(
+            rows: Array, shares: Array, log_weights: Array, merged: GaussianComponents
+        ) -> Array:
+            """Return losses (m,) among some rows (n,), with shares (p_a + p_b) / p (n, m)."""
             block = DenseBlock(self.sample.take(rows), weights[rows], None, 0)
-            scores = self.family.scores(block, merged).log_density()[:, 0]
-            gained = np.exp(np.minimum(np.log(weight) + scores - log_densities[rows], 50))
-            ratios = np.maximum(np.maximum(1 - share, 0) + gained, 1e-300)
-            return -float(block.weights @ np.log(ratios))
+            scores = self.family.scores(block, merged).log_density()
+            gained = np.exp(np.minimum(scores + log_weights - log_densities[rows, None], 50))
+            ratios = np.maximum(np.maximum(1 - shares, 0) + gained, 1e-300)
+            loss: Array = -(block.weights @ np.where(shares > 0, np.log(ratios), 0.0))
+            return loss
 
-        def costs(block: Array) -> list[float]:
-            merged = self.family.merge_pairs(point.components, point.weights, block)
-            return [cost(a, b, each) for (a, b), each in zip(block.tolist(), merged, strict=True)]
+        def losses_of_pairs(numbers: Array) -> list[Array]:
+            merged = self.family.merge_pairs(point.components, point.weights, numbers)
+            with np.errstate(divide="ignore"):
+                log_weights = np.log(point.weights[numbers].sum(axis=1))
+            if self._few_rows:
+                shares = np.concatenate(of_blocks)[:, numbers].sum(axis=2)
+                return [losses(np.arange(len(weights)), shares, log_weights, merged)]
+            of_pairs = []
+            for k, (a, b) in enumerate(numbers.tolist()):
+                rows, share = _union(responsibilities, a, b)
+                only = self.family.some(merged, slice(k, k + 1))
+                of_pairs.append(losses(rows, share[:, None], log_weights[k], only))
+            return of_pairs
 
+        if not self._few_rows:
+            responsibilities = sparse.csc_array(sparse.vstack(of_blocks))
         size = max(1, min(PAIRS_PER_BLOCK, MAX_BLOCK_ENTRIES // self.family.dim**2))
-        starts = range(0, len(pairs), size)
-        return np.array(map_reduce(costs, [pairs[i : i + size] for i in starts]).total())
+        blocks = [pairs[i : i + size] for i in range(0, len(pairs), size)]
+        return np.concatenate(map_reduce(losses_of_pairs, blocks).total())
 
 
-def _expect(point: FreePoint, block: DenseBlock) -> _Expectation:
+def _expect(point: FreePoint, few_rows: bool, block: DenseBlock) -> _Expectation:
     """Return the sums of a block, and what merging costs need of its rows."""
     assigned = point.assign(block)
     counts, weights = assigned.counts, block.weights
@@ -228,7 +258,9 @@ def _expect(point: FreePoint, block: DenseBlock) -> _Expectation:
     stats = Statistics(0.0, weights.sum(), counts, moments, centred_at)
     resp = as_dense(assigned.responsibilities, len(counts))
     resp = resp / np.where(weights > 0, weights, 1.0)[:, None]
-    large = sparse.csr_array(np.where(resp > MIN_COUNTED_RESPONSIBILITY, resp, 0.0))
+    large = np.where(resp > MIN_COUNTED_RESPONSIBILITY, resp, 0.0)
+    if not few_rows:
+        large = sparse.csr_array(large)
     return _Expectation(stats, [(large, assigned.values, weights)])
 
 

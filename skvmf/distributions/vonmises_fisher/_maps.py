@@ -61,16 +61,19 @@ def _flat(values: Array, shape: tuple[int, ...]) -> Array:
     """Return a 1-D array that every kernel accepts: one compiled signature for all."""
     if values.shape != shape:
         values = np.broadcast_to(values, shape)
-    flat = np.require(values, np.float64, ["C", "A", "E"])
+    flags = values.flags
     # Ownership first: NumPy 1 warns if one asks of broadcast arrays whether they are writeable.
-    if not (flat.flags.owndata and flat.flags.writeable):
-        flat = flat.copy()
-    return flat.reshape(-1)
+    fits = flags.owndata and flags.writeable and flags.c_contiguous and flags.aligned
+    if not (fits and values.dtype == np.float64):
+        values = np.array(values, dtype=np.float64, order="C")
+    return values.reshape(-1)
 
 
 def checked_dims(dim: ArrayLike) -> Array:
     """Return dimensions as int64; raise a ValueError unless all are integers in range."""
     dims = np.asarray(dim)
+    if dims.ndim == 0 and dims.dtype == np.int64 and 2 <= dims.item() <= _MAX_DIM:
+        return dims  # as mixtures ask: minima of arrays take longer
     if dims.dtype.kind in "iu":
         whole = dims.astype(np.int64, copy=False)
     elif dims.dtype.kind == "f" and np.all(dims == np.floor(dims)) and np.all(np.isfinite(dims)):
