@@ -51,8 +51,8 @@ NAMES = {
     "skvmf.model_selection": "ComponentPath",
     "skvmf.preprocessing": "DirectionWhitener",
     "skvmf.testing": "check_family",
-    "skvmf.plotting": """ComponentPathDisplay DirectionsDisplay MixtureDisplay
-        ReliabilityDisplay cluster_report""",
+    "skvmf.plotting": """ClusterTrackerDisplay ComponentPathDisplay DirectionsDisplay
+        MixtureDisplay ReliabilityDisplay cluster_report""",
 }
 
 MIXTURE_PARAMETERS = {

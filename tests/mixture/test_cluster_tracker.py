@@ -150,6 +150,57 @@ def test_two_parts_of_one_cluster_merge_once():
     assert len(tracker.ids_) == K - 1
 
 
+@pytest.mark.filterwarnings("error")
+def test_names_of_features_go_with_births_and_deaths():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(3)
+    centres = centres_of(K + 1, rng)
+    names = [f"feature {i}" for i in range(DIM)]
+    X, _ = first_rows(centres, rng)
+    tracker = ClusterTracker(directions(), half_life=5, random_state=0)
+    tracker.fit(pandas.DataFrame(X, columns=names))
+    for _ in range(12):
+        X = pandas.DataFrame(day(centres, rng, range(1, K + 1))[0], columns=names)
+        tracker.partial_fit(X)
+    assert [event["kind"] for event in tracker.events_] == ["birth", "death"]
+    np.testing.assert_array_equal(tracker.mixture_.feature_names_in_, names)
+    np.testing.assert_array_equal(tracker.predict(X), tracker.labels_)
+    with pytest.raises(ValueError, match="feature names should match"):
+        tracker.partial_fit(X[names[::-1]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_a_cluster_that_shrinks_and_quiet_days_end_nothing(share):
+    rng = np.random.default_rng(8)
+    centres = centres_of(K, rng)
+    X, _ = first_rows(centres, rng)
+    tracker = ClusterTracker(directions(), half_life=5, random_state=0).fit(X)
+    for number in range(24):
+        X, y = day(centres, rng)
+        # First all clusters have fewer rows, as on holidays, then one of them alone.
+        few = rng.random(len(y)) > share
+        X = X[~few] if number < 12 else X[~(few & (y == 0))]
+        tracker.partial_fit(X)
+    assert tracker.events_ == []
+
+
+@pytest.mark.slow
+def test_events_do_not_depend_on_how_a_day_is_cut_into_batches():
+    first, days = stream(12)
+    events = []
+    for n_parts in (1, 3):
+        options = {"window": 10 * n_parts, "half_life": 20 * n_parts, "random_state": 0}
+        tracker = ClusterTracker(directions(), **options).fit(first)
+        for X in days:
+            for part in np.array_split(X, n_parts):
+                tracker.partial_fit(part)
+        events.append([(event["kind"], event["id"]) for event in tracker.events_])
+        (birth,) = births(tracker)
+        assert birth["batch"] <= 3 * n_parts
+    assert events[0] == events[1]
+
+
 def stream(n_days=5, seed=5):
     rng = np.random.default_rng(seed)
     centres = centres_of(K + 1, rng)
@@ -259,6 +310,7 @@ def test_refuses_a_mixture_that_sorts_its_components():
         ClusterTracker(RelativeGMM(2)).fit(first)
 
 
+@pytest.mark.slow
 def test_skops_keeps_a_tracker():
     sio = pytest.importorskip("skops.io")
     first, days = stream(2)
