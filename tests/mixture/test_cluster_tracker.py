@@ -371,7 +371,7 @@ def test_drift_is_one_standard_error_at_most_without_drift_and_as_many_as_it_is(
 
 def test_parameters_of_the_first_components_are_not_those_of_later_ones():
     first, days = stream()
-    mixture = directions(size_limits=(50, 200), weight_concentration_prior=np.full(K, 2.0))
+    mixture = directions(weight_concentration_prior=np.full(K, 2.0))
     tracker = ClusterTracker(mixture, random_state=0).fit(first)
     for X in days:
         tracker.partial_fit(X)
