@@ -51,8 +51,8 @@ NAMES = {
     "skvmf.model_selection": "ComponentPath",
     "skvmf.preprocessing": "DirectionWhitener",
     "skvmf.testing": "check_family",
-    "skvmf.plotting": """ComponentPathDisplay DirectionsDisplay MixtureDisplay
-        ReliabilityDisplay cluster_report""",
+    "skvmf.plotting": """ClusterTrackerDisplay ComponentPathDisplay DirectionsDisplay
+        MixtureDisplay ReliabilityDisplay cluster_report""",
 }
 
 MIXTURE_PARAMETERS = {
@@ -120,7 +120,7 @@ ATTRIBUTES = {
     StudentTMixture: f"{MIXTURE} background_bounds_ scale_matrices_ degrees_of_freedom_",
     RelativeGMM: f"{GAUSSIAN} differences_ scale_differences_",
     FisherVectorTransformer: f"{ROWS} mixture_ embeddings_ n_missing_embeddings_",
-    ClusterTracker: f"{ROWS} mixture_ ids_ labels_ clusters_ events_ n_batches_",
+    ClusterTracker: f"{ROWS} mixture_ ids_ labels_ clusters_ sizes_ events_ n_batches_",
     ComponentPath: f"""{ROWS} best_estimator_ best_n_components_ best_index_ best_nodes_ results_
         linkage_ leaf_labels_ leaf_weights_ labels_""",
     DirectionWhitener: f"{ROWS} mean_ covariance_ whitening_ weight_seen_",

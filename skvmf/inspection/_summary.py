@@ -20,8 +20,9 @@ from .._engine.rows.reading import canonical
 from .._kernels.rows import csr_normalize, normalize_rows
 from .._sklearn import check_rows, num_samples
 from .._typing import Array, Matrix
-from ..mixture import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from ..mixture import ClusterTracker, RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
+from ..mixture._parameters import of_other_components
 from ..mixture._rows import in_memory
 from ._components import is_directional, log_affinities, log_densities, read_mixture
 from ._memberships import reliability_in_words
@@ -115,14 +116,14 @@ def beginning(text: str) -> str:
 
 @dataclass(frozen=True)
 class ComponentSummary:
-    """The components of a fitted mixture, the largest first.
+    """The components of a fitted mixture, the largest first, or a tracker's, the newest first.
 
     It prints as a table, and as an HTML table in a notebook. :func:`component_summary` creates it.
 
     Parameters
     ----------
     labels : ndarray of shape (n_active_components,)
-        The numbers of the components, without pruned ones.
+        The numbers of the components, without pruned ones, or the ids of a tracker's live clusters.
     weights : ndarray of shape (n_active_components,)
         Their weights.
     angles : ndarray of shape (n_active_components,) or None
@@ -151,13 +152,17 @@ class ComponentSummary:
     texts : list of list of str or None
         Beginnings of the most typical texts.
     n_components : int
-        The number of components, with pruned ones.
+        The number of components, with pruned ones, or of a tracker's ids.
     stability : ndarray of shape (n_active_components,) or None
         How much of each component comes again where rows are resampled, from 0 to 1.
     memberships : ndarray of shape (n_active_components,) or None
         The mean membership of the rows with each label, if the mixture is calibrated.
     reliability : str or None
         How memberships hold, in a sentence, if the mixture is calibrated.
+    born : ndarray of shape (n_active_components,) or None
+        The batch in which each cluster of a :class:`~skvmf.ClusterTracker` was born.
+    before : ndarray of shape (n_active_components,) or None
+        The weight of its rows in the batch before the last one.
     """
 
     labels: Array
@@ -178,6 +183,8 @@ class ComponentSummary:
     stability: Array | None = None
     memberships: Array | None = None
     reliability: str | None = None
+    born: Array | None = None
+    before: Array | None = None
 
     @property
     def columns(self) -> dict[str, list[str]]:
@@ -186,20 +193,24 @@ class ComponentSummary:
         Clusters of rows are as tight as their cosines, components without rows as their angles. If
         there are texts, they take the place of row numbers.
         """
-        table = {"component": [str(label) for label in self.labels]}
-        if self.sizes is not None:
-            table["rows"] = [str(size) for size in self.sizes]
-        table["weight"] = [f"{weight:.3f}" for weight in self.weights]
-        if self.stability is not None:
-            table["stability"] = [f"{each:.2f}" for each in self.stability]
-        if self.memberships is not None:
-            table["membership"] = [
-                "" if np.isnan(each) else f"{each:.2f}" for each in self.memberships
-            ]
-        if self.cosines is not None:
-            table["cosine"] = ["" if np.isnan(each) else f"{each:.2f}" for each in self.cosines]
-        elif self.angles is not None:
-            table["angle"] = [f"{angle:.0f} deg" for angle in self.angles]
+        numbers = {
+            "component": (self.labels, "d"),
+            "rows": (self.sizes, ".0f"),
+            "before": (self.before, ".0f"),
+            "born": (self.born, "d"),
+            "weight": (self.weights, ".3f"),
+            "stability": (self.stability, ".2f"),
+            "membership": (self.memberships, ".2f"),
+            "cosine": (self.cosines, ".2f"),
+            "angle": (self.angles if self.cosines is None else None, ".0f"),
+        }
+        table = {
+            name: ["" if np.isnan(each) else format(each, form) for each in column]
+            for name, (column, form) in numbers.items()
+            if column is not None
+        }
+        if "angle" in table:
+            table["angle"] = [f"{angle} deg" for angle in table["angle"]]
         pairs = zip(self.nearest, self.overlaps, strict=True)
         table["nearest"] = ["" if k < 0 else f"{k} ({overlap:.2f})" for k, overlap in pairs]
         lists: dict[str, Any] = {
@@ -254,6 +265,8 @@ class ComponentSummary:
 
         columns = {
             "rows": self.sizes,
+            "before": self.before,
+            "born": self.born,
             "weight": self.weights,
             "stability": self.stability,
             "membership": self.memberships,
@@ -327,9 +340,11 @@ def component_summary(
         `X` is then what its first step takes, and features are those that the mixture sees, by the
         names that the steps before give them. With `labels`, what kind of components rows
         get: a mixture or path of skvmf, fitted or not; None is a ``VonMisesFisherMixture()``.
+        Of a :class:`~skvmf.ClusterTracker`, components are the live clusters by their ids, the
+        newest first, with the batch of their birth and their rows in the batch before the last.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
         Rows to count and to choose from; Dask arrays are read into memory. None leaves these
-        columns out.
+        columns out. For a tracker, give its last batch.
     labels : array-like of shape (n_samples,), default=None
         Labels from 0 that any clusterer, or :meth:`~skvmf.model_selection.ComponentPath.cut`, gives
         the rows, with -1 for outliers. The summary is then of the clusters.
@@ -377,13 +392,19 @@ def component_summary(
     """
     _refuse_together(X, labels, texts, stability)
     mixture, X, names = split_pipeline(mixture, in_memory(X))
+    if isinstance(mixture, ClusterTracker) and labels is not None:
+        raise ValueError("labels are of other clusters than a ClusterTracker's: leave them out.")
     if labels is not None:
         mixture, labels = of_labels(mixture, X, labels)
     check_is_fitted(mixture)
-    mixture = getattr(mixture, "best_estimator_", mixture)
+    tracker = mixture if isinstance(mixture, ClusterTracker) else None
+    mixture = components_of(mixture)
     fitted = read_mixture(mixture)
     active = np.flatnonzero(fitted.weights)
     active = active[np.argsort(-fitted.weights[active], kind="stable")]
+    if tracker is not None:
+        born = tracker.clusters_["born"][active]
+        active = active[np.argsort(-born, kind="stable")]
 
     angles = None
     if is_directional(fitted):
@@ -411,7 +432,7 @@ def component_summary(
         reliability=reliability_in_words(mixture),
     )
     if X is None:
-        return summary
+        return summary if tracker is None else _of_tracker(summary, tracker)
 
     labels, columns = component_rows(mixture, fitted, active, X, n_rows, labels)
     if texts is not None:
@@ -420,7 +441,30 @@ def component_summary(
         # A component may be no row's most probable one, and then has no words.
         columns["words"] = [counted.of_class(k, n_features) for k in active.tolist()]
         columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
-    return replace(summary, **columns)
+    summary = replace(summary, **columns)
+    return summary if tracker is None else _of_tracker(summary, tracker)
+
+
+def components_of(estimator: Any) -> Any:
+    """Return the mixture whose components an estimator has: its own, a path's best, a tracker's."""
+    if isinstance(estimator, ClusterTracker):
+        return estimator.mixture_
+    return getattr(estimator, "best_estimator_", estimator)
+
+
+def _of_tracker(summary: ComponentSummary, tracker: ClusterTracker) -> ComponentSummary:
+    """Return a summary of a tracker's components by the ids of its clusters."""
+    ids = tracker.ids_[summary.labels]
+    sizes = tracker.sizes_
+    return replace(
+        summary,
+        labels=ids,
+        nearest=np.where(summary.nearest < 0, -1, tracker.ids_[summary.nearest]),
+        n_components=sizes.shape[1],
+        sizes=sizes[-1, ids] if summary.sizes is None else summary.sizes,
+        born=tracker.clusters_["born"][summary.labels],
+        before=sizes[-2, ids] if len(sizes) > 1 else None,
+    )
 
 
 def _refuse_together(X: Any, labels: Any, texts: Any, stability: Any) -> None:
@@ -468,18 +512,11 @@ def of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
         # A RelativeGMM would sort the clusters, which would then have other numbers.
         same = {name: getattr(kind, name) for name in SparseGaussianMixture().get_params()}
         kind = SparseGaussianMixture(**same)
-    params = kind.get_params(deep=False)
-    # What the kind says of its own components is not said of the clusters.
-    plain: dict[str, Any] = dict.fromkeys(name for name in params if name.endswith("_init"))
-    plain |= {"weight_concentration_prior": 1.0, "weight_floor": None, "fixed": (), "n_init": 1}
-    if np.ndim(params.get("degrees_of_freedom", 0.0)) > 0:
-        plain["degrees_of_freedom"] = "estimated"
-    if "size_limits" in params:
-        plain["size_limits"] = None
-    plain |= {"warm_start": False, "checkpoint": None, "max_iter": 0, "verbose": 0}
     outliers = {"background": bool(labels.min() < 0)}
-    given = {"n_components": int(labels.max()) + 1, "init_params": labels}
-    of_labels: BaseMixture = clone(kind).set_params(**plain, **outliers, **given)
+    given = {"n_components": int(labels.max()) + 1, "init_params": labels, "max_iter": 0}
+    of_labels: BaseMixture = clone(kind).set_params(
+        **of_other_components(kind), **outliers, **given
+    )
     return of_labels.fit(X), labels
 
 

@@ -265,6 +265,21 @@ array-like, default='merging'
         return ModifiedDirichlet(alpha[()], float(floor))
 
 
+def of_other_components(mixture: MixtureParameters) -> dict[str, Any]:
+    """Return parameters for a mixture of the same kind with other components.
+
+    What is said of the mixture's own components is left out, and its weights are as likely as any.
+    """
+    params = mixture.get_params(deep=False)
+    plain: dict[str, Any] = dict.fromkeys(name for name in params if name.endswith("_init"))
+    plain |= {"weight_concentration_prior": 1.0, "weight_floor": None, "fixed": (), "n_init": 1}
+    if np.ndim(params.get("degrees_of_freedom", 0.0)) > 0:
+        plain["degrees_of_freedom"] = "estimated"
+    if "size_limits" in params:
+        plain["size_limits"] = None
+    return plain | {"warm_start": False, "checkpoint": None, "verbose": 0}
+
+
 # What does not change the result of a fit.
 _WITHOUT_EFFECT = {"checkpoint", "verbose", "verbose_interval", "warm_start", "learning_decay"}
 

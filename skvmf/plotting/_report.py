@@ -23,8 +23,9 @@ from .._typing import Array
 from ..inspection import ComponentSummary, component_summary
 from ..inspection._components import log_affinities, read_mixture
 from ..inspection._pipeline import split_pipeline
-from ..inspection._summary import of_labels
+from ..inspection._summary import components_of, of_labels
 from ..inspection._words import count_words
+from ..mixture import ClusterTracker
 from ..mixture._rows import in_memory
 from ..model_selection import ComponentPath
 from ._displays import map_positions, row_positions
@@ -77,8 +78,11 @@ def cluster_report(
     path_or_mixture : estimator instance or None
         A fitted :class:`~skvmf.model_selection.ComponentPath`, whose best mixture and tree are
         shown, or a fitted mixture, or a fitted pipeline that ends with one. The tree of a mixture
-        is that of Ward's method on Bhattacharyya distances. With `labels`, it says what kind of
-        components rows get, and may be None, as in :func:`~skvmf.inspection.component_summary`.
+        is that of Ward's method on Bhattacharyya distances. Or a fitted
+        :class:`~skvmf.ClusterTracker`, with its last batch as X: its clusters have their ids, the
+        batch of their birth, and their rows in the batch before. With `labels`, it says what kind
+        of components rows get, and may be None, as in
+        :func:`~skvmf.inspection.component_summary`.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Rows to show, as the mixture, or the first step of the pipeline, takes them; Dask arrays are
         read into memory.
@@ -124,12 +128,14 @@ def cluster_report(
     mixture: Any
     if labels is None:
         check_is_fitted(path)
-        mixture = getattr(path, "best_estimator_", path)
-        of_rows = np.asarray(mixture.predict(X))
+        mixture = components_of(path)
+        # A tracker's are the ids of its clusters.
+        of_rows = np.asarray(path.predict(X))
     else:
         mixture, of_rows = of_labels(path, X, labels)
+    is_tracker = isinstance(path, ClusterTracker)
     summary = component_summary(
-        mixture,
+        path if is_tracker else mixture,
         X,
         texts=texts,
         n_features=_N_WORDS,
@@ -140,7 +146,10 @@ def cluster_report(
     )
     # The report counts clusters from 0, the largest first, without pruned components.
     cluster_of = {k: i for i, k in enumerate(summary.labels.tolist())}
-    affinities = _affinities(mixture, cluster_of)
+    components = list(cluster_of)
+    if is_tracker:
+        components = np.searchsorted(path.ids_, components).tolist()
+    affinities = _affinities(mixture, components)
     radii = np.sqrt(summary.weights / summary.weights.sum())
     positions = map_positions(affinities, radii)
     merges = _merges(path, X, of_rows, labels is not None, cluster_of)
@@ -154,7 +163,7 @@ def cluster_report(
     @cache
     def sample(n_points: int) -> tuple[dict[str, list[Any]], dict[str, str]]:
         """Return rows for the map and the index of their words."""
-        points = _points(mixture, X, clusters, list(cluster_of), positions, radii, n_points)
+        points = _points(mixture, X, clusters, components, positions, radii, n_points)
         searched = [] if texts is None else [texts[i] for i in points["row"]]
         return points, word_index(searched)
 
@@ -241,9 +250,10 @@ def _row(texts: Sequence[str] | None, length: int, i: int) -> tuple[int, str]:
     return i, " ".join(texts[i][: 10 * length].split())[:length]
 
 
-def _affinities(mixture: Any, cluster_of: dict[int, int]) -> Array:
+def _affinities(mixture: Any, components: list[int]) -> Array:
     """Return the logarithms of the overlaps of all clusters with each other (K, K)."""
-    labels = np.array(list(cluster_of))
+    cluster_of = {k: i for i, k in enumerate(components)}
+    labels = np.array(components)
     near, logs = log_affinities(read_mixture(mixture), labels, labels)
     clusters = np.array([[cluster_of[k] for k in others] for others in near.tolist()])
     # Of many components, only the nearest are known; others are as good as apart.
@@ -277,6 +287,8 @@ def _clusters(
             "size": int(summary.sizes[i]),
             "weight": float(summary.weights[i]),
             "cosine": cosine,
+            "before": None if summary.before is None else float(summary.before[i]),
+            "born": None if summary.born is None else int(summary.born[i]),
             "stability": None if summary.stability is None else float(summary.stability[i]),
             "membership": membership,
             "nearest": cluster_of.get(int(summary.nearest[i]), -1),

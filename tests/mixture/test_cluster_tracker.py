@@ -1,5 +1,6 @@
 """ClusterTracker: births, deaths, merges, ids that last, and a state that is saved."""
 
+import json
 import pickle
 
 import numpy as np
@@ -13,6 +14,7 @@ from skvmf import (
     SparseGaussianMixture,
     StudentTMixture,
     VonMisesFisherMixture,
+    component_summary,
 )
 
 K = 6
@@ -148,6 +150,57 @@ def test_two_parts_of_one_cluster_merge_once():
     assert len(tracker.ids_) == K - 1
 
 
+@pytest.mark.filterwarnings("error")
+def test_names_of_features_go_with_births_and_deaths():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(3)
+    centres = centres_of(K + 1, rng)
+    names = [f"feature {i}" for i in range(DIM)]
+    X, _ = first_rows(centres, rng)
+    tracker = ClusterTracker(directions(), half_life=5, random_state=0)
+    tracker.fit(pandas.DataFrame(X, columns=names))
+    for _ in range(12):
+        X = pandas.DataFrame(day(centres, rng, range(1, K + 1))[0], columns=names)
+        tracker.partial_fit(X)
+    assert [event["kind"] for event in tracker.events_] == ["birth", "death"]
+    np.testing.assert_array_equal(tracker.mixture_.feature_names_in_, names)
+    np.testing.assert_array_equal(tracker.predict(X), tracker.labels_)
+    with pytest.raises(ValueError, match="feature names should match"):
+        tracker.partial_fit(X[names[::-1]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_a_cluster_that_shrinks_and_quiet_days_end_nothing(share):
+    rng = np.random.default_rng(8)
+    centres = centres_of(K, rng)
+    X, _ = first_rows(centres, rng)
+    tracker = ClusterTracker(directions(), half_life=5, random_state=0).fit(X)
+    for number in range(24):
+        X, y = day(centres, rng)
+        # First all clusters have fewer rows, as on holidays, then one of them alone.
+        few = rng.random(len(y)) > share
+        X = X[~few] if number < 12 else X[~(few & (y == 0))]
+        tracker.partial_fit(X)
+    assert tracker.events_ == []
+
+
+@pytest.mark.slow
+def test_events_do_not_depend_on_how_a_day_is_cut_into_batches():
+    first, days = stream(12)
+    events = []
+    for n_parts in (1, 3):
+        options = {"window": 10 * n_parts, "half_life": 20 * n_parts, "random_state": 0}
+        tracker = ClusterTracker(directions(), **options).fit(first)
+        for X in days:
+            for part in np.array_split(X, n_parts):
+                tracker.partial_fit(part)
+        events.append([(event["kind"], event["id"]) for event in tracker.events_])
+        (birth,) = births(tracker)
+        assert birth["batch"] <= 3 * n_parts
+    assert events[0] == events[1]
+
+
 def stream(n_days=5, seed=5):
     rng = np.random.default_rng(seed)
     centres = centres_of(K + 1, rng)
@@ -257,6 +310,7 @@ def test_refuses_a_mixture_that_sorts_its_components():
         ClusterTracker(RelativeGMM(2)).fit(first)
 
 
+@pytest.mark.slow
 def test_skops_keeps_a_tracker():
     sio = pytest.importorskip("skops.io")
     first, days = stream(2)
@@ -266,3 +320,107 @@ def test_skops_keeps_a_tracker():
     np.testing.assert_array_equal(
         tracker.partial_fit(days[1]).labels_, loaded.partial_fit(days[1]).labels_
     )
+
+
+def test_state_of_each_batch_is_what_labels_and_events_tell():
+    first, days = stream()
+    tracker = ClusterTracker(directions(), random_state=0).fit(first)
+    ids, batches = [tracker.labels_], [np.zeros(len(first), int)]
+    for number, X in enumerate(days, 1):
+        ids.append(tracker.partial_fit(X).labels_)
+        batches.append(np.full(len(X), number))
+    ids, batches = np.concatenate(ids), np.concatenate(batches)
+    for event in births(tracker):
+        ids[event["rows"]] = event["id"]
+    expected = np.zeros((len(days) + 1, K + 1))
+    np.add.at(expected, (batches, ids), 1.0)
+    np.testing.assert_array_equal(tracker.sizes_, expected)
+    clusters = tracker.clusters_
+    assert clusters["parent"][:K].tolist() == [-1] * K
+    assert clusters["parent"][K] in range(K)
+    np.testing.assert_array_equal(clusters["mean"], tracker.mixture_.mean_directions_)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["directions", "gaussian", "diagonal", "student_t", "missing"])
+def test_drift_is_one_standard_error_at_most_without_drift_and_as_many_as_it_is(kind):
+    rng = np.random.default_rng(6)
+    centres = centres_of(K, rng)
+    X, _ = first_rows(centres, rng)
+    # So that rows of the fit are forgotten, and a mean is that of other rows than at birth.
+    tracker = ClusterTracker(KINDS[kind], window=5, half_life=1, random_state=0).fit(X)
+    shift = np.zeros_like(centres)
+    drifts = []
+    for number in range(32):
+        if number == 12:
+            drifts.append(tracker.clusters_["drift"])
+            moved = tracker.predict(centres)
+        if 12 <= number < 22:  # slowly: rows that are far away at once are a new cluster
+            shift[0, np.argmin(np.abs(centres[0]))] += 0.2
+        tracker.partial_fit(day(centres + shift, rng)[0])
+    drifts.append(tracker.clusters_["drift"][:K])
+    assert 0.6 < np.sqrt(np.mean(drifts[0] ** 2)) < 1.4
+    # Fading rows of weights 1, 1/2 and so on, 20 of each, are worth about 60; the fit had 100.
+    n_free = DIM - 1 if kind == "directions" else DIM
+    expected = np.hypot(1, 2.0 / np.sqrt((1 / 60 + 1 / 100) * n_free))
+    np.testing.assert_allclose(drifts[1][moved[0]], expected, rtol=0.25)
+    assert (np.delete(drifts[1], moved[0]) < 2).all()
+    # A birth that a merge takes back, and again, would be no news.
+    assert [event["kind"] for event in tracker.events_] in ([], ["birth"])
+
+
+def test_parameters_of_the_first_components_are_not_those_of_later_ones():
+    first, days = stream()
+    mixture = directions(weight_concentration_prior=np.full(K, 2.0))
+    tracker = ClusterTracker(mixture, random_state=0).fit(first)
+    for X in days:
+        tracker.partial_fit(X)
+    assert [event["id"] for event in births(tracker)] == [K]
+
+
+def test_summary_tells_today_beside_yesterday_and_what_is_new_first():
+    first, days = stream(4)
+    tracker = ClusterTracker(directions(), random_state=0).fit(first)
+    assert component_summary(tracker).before is None
+    for X in days:
+        tracker.partial_fit(X)
+    summary = component_summary(tracker, days[-1], texts=[f"row {i}" for i in range(len(days[-1]))])
+    assert summary.labels[0] == K
+    assert summary.born.tolist() == [tracker.clusters_["born"][K]] + [0] * K
+    np.testing.assert_array_equal(summary.sizes, tracker.sizes_[-1, summary.labels])
+    np.testing.assert_array_equal(summary.before, tracker.sizes_[-2, summary.labels])
+    assert list(summary.columns)[:4] == ["component", "rows", "before", "born"]
+    of_events = component_summary(tracker)  # needs no rows
+    np.testing.assert_array_equal(of_events.sizes, summary.sizes)
+    assert len(of_events.names()) == K + 1
+    with pytest.raises(ValueError, match="ClusterTracker"):
+        component_summary(tracker, X, labels=tracker.labels_)
+
+
+def test_summary_and_report_have_ids_where_a_cluster_has_died(tmp_path):
+    rng = np.random.default_rng(3)
+    centres = centres_of(K + 1, rng)
+    X, _ = first_rows(centres, rng)
+    tracker = ClusterTracker(directions(), half_life=5, random_state=0).fit(X)
+    for _ in range(15):
+        X, _ = day(centres, rng, range(1, K + 1))
+        tracker.partial_fit(X)
+    gone = [event["id"] for event in tracker.events_ if event["kind"] == "death"]
+    assert len(gone) == 1
+    summary = component_summary(tracker, X)
+    assert sorted(summary.labels) == tracker.ids_.tolist()
+    nearest = dict(zip(summary.labels.tolist(), summary.nearest.tolist(), strict=True))
+    assert set(nearest.values()) <= set(tracker.ids_.tolist())
+    for k, rows in zip(summary.labels, summary.typical, strict=True):
+        assert (tracker.predict(X[rows]) == k).all()
+    pytest.importorskip("matplotlib")
+    from skvmf.plotting import cluster_report
+
+    file = tmp_path / "report.html"
+    cluster_report(tracker, X, file=file, names={K: "new"})
+    text = file.read_text(encoding="utf-8")
+    data = json.loads(text.partition('type="application/json">')[2].partition("</script>")[0])
+    assert [cluster["k"] for cluster in data["clusters"]] == summary.labels.tolist()
+    assert data["clusters"][0]["name"] == "new"
+    assert data["clusters"][0]["born"] == tracker.clusters_["born"][-1]
+    assert [cluster["before"] for cluster in data["clusters"]] == summary.before.tolist()
