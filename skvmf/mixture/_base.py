@@ -195,9 +195,9 @@ class BaseMixture(MixtureParameters, ABC):
             The rows: dense of any number type, or CSR of float32 or float64 if the mixture takes
             sparse rows. They are read block by block, also from a `numpy.memmap`. float16 and
             integers of up to 16 bits are read as float32, without rounding, and wider integers as
-            float64. A Dask array is read chunk by chunk, and the fit is bit-identical to one in
-            memory. `labels_` and `probabilities_` are then Dask arrays, which agree to rounding;
-            copies and pickles of the mixture leave them out.
+            float64. A Dask array is read chunk by chunk, and parameters are bit-identical to
+            those of a fit in memory. `labels_` and `probabilities_` are then Dask arrays, which
+            agree to rounding; copies and pickles of the mixture leave them out.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -327,7 +327,8 @@ class VonMisesFisherMixture(SizeLimitedMixture):
         if d < 2:
             raise ValueError(
                 f"n_features = {d}: directions need at least two features. "
-                "For rows of one feature use a Gaussian mixture."
+                "For rows of one feature use a Gaussian mixture; angles are directions if they "
+                "are written as np.column_stack([np.cos(angles), np.sin(angles)]), in radians."
             )
         family = self._family(d)
         prior = self.concentration_prior
