@@ -6,7 +6,7 @@ the smallest code for every way in which a promise is broken.
 """
 
 from .compositions import CompositionCase
-from .data import Data, Labels, Precisions, Range, Responsibilities, RowsAsMeans, Simplex, Weights
+from .data import Data, Known, Labels, Precisions, Range, Responsibilities, RowsAsMeans, Simplex, Weights
 from .fisher_vectors import FisherVectorCase
 from .grammars import GrammarCase, Rules, Sentences
 from .mixtures import MixtureCase
@@ -19,6 +19,7 @@ __all__ = [
     "Data",
     "FisherVectorCase",
     "GrammarCase",
+    "Known",
     "Labels",
     "MixtureCase",
     "PathCase",

@@ -12,6 +12,7 @@ from .data import (
     SPARSE_LAYOUTS,
     WEIGHTS,
     Data,
+    Known,
     Labels,
     Precisions,
     Range,
@@ -156,6 +157,12 @@ def weights():
     )
 
 
+def known():
+    """Return a strategy for known components, of none of the rows as often as of some."""
+    some = st.builds(Known, st.sampled_from([0.3, 1.0]), SEEDS)
+    return st.one_of(st.none(), some)
+
+
 OF_FREE_WEIGHTS = {"weight_concentration_prior", "weight_floor", "background"}
 
 
@@ -186,6 +193,7 @@ def mixture_cases(draw, name):
         data=draw(rows),
         weights=draw(weights()),
         other=draw(rows),
+        known=draw(known()),
     )
 
 
