@@ -11,6 +11,7 @@ from sklearn.base import clone
 import skvmf
 
 from . import changes, uses
+from .changes import Changeable, on_grid
 from .common import Case, Subject, promises_in
 from .data import Data, Known, Labels, Weights, resolve
 from .runs import Refused, refusing
@@ -38,7 +39,7 @@ class MixtureCase(Case):
         return [*promises_in(uses.__name__), *promises_in(changes.__name__), *super().promises]
 
 
-class MixtureSubject(Subject):
+class MixtureSubject(Changeable, Subject):
     """A fitted mixture with its data."""
 
     def __init__(self, case):
@@ -67,20 +68,8 @@ class MixtureSubject(Subject):
         if self.weights is not None:
             yield self.weights, self.case.weights.make(self.case.data.n)
 
-    @property
-    def on_sphere(self):
-        return self.case.estimator == "VonMisesFisherMixture"
-
-    @property
-    def has_one_unit(self):
-        return self.on_sphere or self.params.get("covariance_type") == "spherical"
-
-    def rows_of_fits(self):
-        counts = slice(None) if self.weights is None else self.weights > 0
-        return [self.X] if sparse.issparse(self.X) else [self.X[counts]]
-
     def stages(self, change, grid=None, **params):
-        X = self.X if grid is None else np.round(self.X / grid).astype(self.X.dtype) * grid
+        X = on_grid(self.X, grid)
         mixture = change.estimator(self.new(**params))
         refusing(mixture.fit, change.rows(X), **self.rest)
         yield change.state(mixture, X, self.weights)
@@ -89,18 +78,6 @@ class MixtureSubject(Subject):
     def all_rows(self):
         """Arrays to predict, all of the width of the fit."""
         return [self.X, replace(self.case.other, d=self.case.data.d).make()]
-
-    @property
-    def is_smooth(self):
-        """Whether rounding stays rounding: no hard choices, no component on few points.
-
-        Where rows of one component are of very different sizes its covariance is singular but
-        for rounding, and the last digit of a sum decides whether it passes for one.
-        """
-        data = self.case.data
-        soft = self.params.get("temperature", 1) > 1e-2
-        spread = data.kind in ("normal", "clusters") and abs(data.offset) <= 1e3 * data.scale
-        return soft and spread and data.n > 3 * data.d * self.mixture.n_components
 
     def few_steps(self):
         """A mixture that begins with labels and takes few steps, so that rounding stays small.
