@@ -62,8 +62,10 @@ class Change:
         kind, feature = params.get("covariance_type"), params.get("ordering_feature")
         if params.get("means_init") is not None:
             changed["means_init"] = self.rows(np.asarray(params["means_init"], dtype=float))
-        for name in ("precisions_init", "scale_matrices_init"):
-            if params.get(name) is not None:
+        for name in {"precisions_init", "scale_matrices_init"} & set(params):
+            if params[name] is None and {"covariances", "scale_matrices"} & set(params["fixed"]):
+                params[name] = identity(params["n_components"], len(self.factors), kind)
+            if params[name] is not None:
                 factors = 1 / self.factors if name == "precisions_init" else self.factors
                 changed[name] = squares(params[name], factors, self.order, kind)
         if feature is not None:
@@ -100,6 +102,12 @@ class Change:
             feature = self.order[mixture.ordering_feature]
             state["scale_differences_"] = state["scale_differences_"] * factors[feature]
         return {name: value for name, value in state.items() if name not in DERIVED}
+
+
+def identity(K, d, covariance_type):
+    """Return what fixed shapes are in the rows' own units if none are given."""
+    shapes = {"spherical": np.ones(K), "diag": np.ones((K, d)), "tied": np.eye(d)}
+    return shapes.get(covariance_type, np.tile(np.eye(d), (K, 1, 1)))
 
 
 def squares(values, factors, order, covariance_type):
