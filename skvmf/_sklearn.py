@@ -250,9 +250,9 @@ def check_rows(X: object, **options: object) -> Any:
 
 def refuse_mask(values: object, name: str) -> None:
     """Refuse masked values, which NumPy and scikit-learn would take as if they were not masked."""
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(
-            f"{name} is a masked array, and {np.ma.count_masked(values)} of its values are masked: "
+            f"{name} is a masked array, and {int(values.mask.sum())} of its values are masked: "
             f"give {name}.filled(value) with the value that they should have, or leave their rows "
             "out."
         )
