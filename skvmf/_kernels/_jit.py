@@ -1,19 +1,17 @@
 """Decorators that compile kernels, and what kernels ask of the compiler: the only use of Numba.
 
-All of it is documented, but for what the cache bears (`_cache`) and the search for garbage. These,
-and instructions that are written for LLVM, are only tried: another release costs speed at most.
+All of it is documented, but for what is in `_undocumented`. That, and instructions that are written
+for LLVM, is only tried: another release costs speed at most.
 
 Set the environment variable ``SKVMF_CACHE=0`` to compile again in every process. If the
 cache cannot be written or read, code is compiled, not cached, and nothing else changes.
 Numba does not notice a changed option: after editing this file, clear its cache.
 """
 
-import gc
 import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import wraps
 from typing import Any
 
 import numba
@@ -28,7 +26,7 @@ from numba.extending import (
 )
 from numpy.typing import NDArray
 
-from ._cache import forgive
+from ._undocumented import compile_once, compile_uncollected, forgive, without_entries
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
@@ -78,41 +76,19 @@ def _compile(function: Function, options: dict[str, Any]) -> Function:
     A name with an underscore is that of a part: kernels call it, and from Python it runs as Python.
     """
     if function.__name__.startswith("_"):
-        return register_jitable(**options)(function)
+        if not compile_once(function, options):
+            register_jitable(**options)(function)
+        return function
+    options = {"nogil": True, **options, **without_entries("cfunc")}
     try:
-        compiled = numba.njit(nogil=True, cache=_CACHE, **options)(function)
+        compiled = numba.njit(cache=_CACHE, **options)(function)
     except (RuntimeError, OSError):  # no folder for the cache can be written to
-        compiled = numba.njit(nogil=True, **options)(function)
+        compiled = numba.njit(**options)(function)
     if is_jitted(compiled):  # it is not if NUMBA_DISABLE_JIT is set
-        _compile_uncollected(compiled)
+        compile_uncollected(compiled)
         if _CACHE:
             forgive(compiled)
     return compiled
-
-
-def _compile_uncollected(compiled: Any) -> None:
-    """Turn Python's search for garbage off while a kernel is compiled.
-
-    Compiling makes so many objects that Python goes through all there are again and again: a tenth
-    of a first fit, and more where more is loaded. That Numba compiles by this method of a compiled
-    function is not documented. If another release does not, Python searches.
-    """
-    compile_types = getattr(compiled, "compile", None)
-    if compile_types is None:
-        return
-
-    @wraps(compile_types)
-    def compile_uncollected(*args: object) -> object:
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            return compile_types(*args)
-        finally:
-            if collects:
-                gc.enable()
-
-    with suppress(AttributeError):
-        compiled.compile = compile_uncollected
 
 
 def by_precision(single: Function, double: Function) -> Function:

@@ -73,6 +73,8 @@ SIGN_64 = np.int64(63)
 MAX_INT_64 = np.int64(2**63 - 1)
 MIN_INT_64 = np.int64(-(2**63))
 
+BYTES_32 = 4  # of a float32
+
 MAX_FLOAT_32 = np.finfo(np.float32).max
 MAX_FLOAT_64 = np.finfo(np.float64).max
 
@@ -82,27 +84,22 @@ TINY_64 = 2.2250738585072014e-308
 
 
 @row_kernel
-def _is_single(x):
-    """Tell an array of float32 from one of float64; the compiler knows the answer."""
-    return x.dtype.type(1.0) + x.dtype.type(1e-9) == x.dtype.type(1.0)
-
-
-@row_kernel
 def _n_lanes(x):
-    """Return how many numbers of an array's type a vector of 64 bytes has."""
-    return 16 if _is_single(x) else 8
+    """Return how many numbers of an array's type a vector of 64 bytes has, known when compiled."""
+    one = x.dtype.type(1.0)
+    return 16 if one + x.dtype.type(1e-9) == one else 8
 
 
 @row_kernel
 def _largest_float(x):
     """Return the largest float of an array's type, of that type."""
-    return x.dtype.type(MAX_FLOAT_32 if _is_single(x) else MAX_FLOAT_64)
+    return x.dtype.type(MAX_FLOAT_32 if x.itemsize == BYTES_32 else MAX_FLOAT_64)
 
 
 @row_kernel
 def _smallest_normal(x):
     """Return the smallest normal float of an array's type, of that type."""
-    return x.dtype.type(TINY_32 if _is_single(x) else TINY_64)
+    return x.dtype.type(TINY_32 if x.itemsize == BYTES_32 else TINY_64)
 
 
 @row_kernel

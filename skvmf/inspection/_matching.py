@@ -19,7 +19,8 @@ from .._engine.em.calibration import Judged, best_temperature
 from .._sklearn import refuse_mask
 from .._typing import Array, MatrixLike, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
-from ..mixture._calibration import judged_of
+from ..mixture._calibration import judged_by_labels, judged_of
+from ..mixture._checks import checked_known_labels
 from ..mixture._rows import in_memory
 from ._components import join, log_affinities, read_mixture, with_features_of
 from ._memberships import before_and_after, refuse_others
@@ -195,7 +196,8 @@ def component_stability(
     sample_weight : array-like of shape (n_samples,), default=None
         The weights of the rows in the fit.
     known_labels : array-like of shape (n_samples,), default=None
-        The known labels of the rows in the fit. Those of the rows that are drawn are known again.
+        The known labels of the rows in the fit. Those of the rows that are drawn are known again,
+        and the others judge memberships, as in `calibrate`.
     random_state : int, RandomState instance or None, default=None
         Seed of the weights and of the starts.
 
@@ -216,7 +218,7 @@ def component_stability(
         temperature : float or None
             The temperature of memberships that these fits ask for, as
             :meth:`~skvmf.SparseGaussianMixture.calibrate` finds it; None for memberships with exact
-            zeros.
+            zeros, or without a row to judge by.
         reliability : :class:`~sklearn.utils.Bunch` or None
             What :func:`membership_reliability` returns, after being at that temperature.
 
@@ -255,6 +257,9 @@ def component_stability(
             "says how stable it would be if none were known. Give known_labels.",
             UserWarning,
         )
+    classes = None
+    if known is not None:
+        classes = checked_known_labels(known, mixture._new_rows(X), mixture, begins=False)
     overlaps = []
     same_label = []
     scores = []
@@ -279,7 +284,11 @@ def component_stability(
         same_label.append((labels_again == expected) & has_match)
         scores.append(adjusted_rand_score(labels, labels_again))
         unseen = np.flatnonzero((n_draws == 0) & (weights > 0))
-        judged += judged_of(mixture, again, X, unseen, weights, matched.indices)
+        if classes is None:
+            judged += judged_of(mixture, again, X, unseen, weights, matched.indices)
+        else:
+            drawn = np.flatnonzero(row_weights > 0)
+            judged += judged_by_labels(again, X, drawn, unseen, weights, classes)
     temperature = best_temperature(judged) if judged else None
     return Bunch(
         components=np.mean(overlaps, axis=0),
@@ -293,6 +302,4 @@ def component_stability(
 
 def _of_drawn(known: Array | None, weights: Array) -> Array | None:
     """Return the known labels of rows with a weight; a class may have none of them."""
-    if known is None or known.shape != weights.shape:  # the fit refuses another number of labels
-        return known
-    return np.where(weights > 0, known, -1)
+    return None if known is None else np.where(weights > 0, known, -1)

@@ -177,9 +177,11 @@ def coverage_curve(mixture: Any, X: MatrixLike, y: ArrayLike, *, n_points: int =
     labels = np.asarray(mixture.predict(X))
     if y.shape != labels.shape:
         raise ValueError(f"y should be of shape {labels.shape}, got {y.shape}.")
+    # Outliers have no component to be sure of.
     largest = np.where(labels < 0, 0, np.max(mixture.predict_proba(X), axis=1))
     n_rows = len(labels)
     numbers = np.ceil(np.arange(1, n_points + 1) / n_points * n_rows).astype(np.int64)
+    # Equal memberships give no order: rows that have them are kept or left together.
     least = np.unique(np.sort(largest)[n_rows - numbers])[::-1]
     kept = [largest >= each for each in least]
     return Bunch(

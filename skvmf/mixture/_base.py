@@ -50,7 +50,7 @@ from .._sklearn import (
 )
 from .._typing import Array, Attributes, MatrixLike, RandomState, warn
 from ..distributions._arguments import check_count, checked_generator
-from ._calibration import N_BINS, are_rows_of_fit, is_softmax, judged_rows
+from ._calibration import N_BINS, is_softmax, judged_rows, probabilities_of_labels
 from ._checks import (
     check_stream_continues,
     check_warm_start,
@@ -272,6 +272,8 @@ class BaseMixture(MixtureParameters, ABC):
         at least 100 rows per component. Sorted rows, for example by class, ruin any online
         method: shuffle them, or use `fit`. With `flat_start`, a prior below 1 is used after twice
         the number of rows that it subtracts.
+
+        A step forgets the temperature that `calibrate` has found.
 
         Parameters
         ----------
@@ -662,8 +664,9 @@ class BaseMixture(MixtureParameters, ABC):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows of the fit, or a random sample of them, twice as many as components at least.
-            Each fit copies two thirds of them. After a sample, `probabilities_` is removed, as it
-            would be that of other rows; `predict_proba` takes any.
+            With fewer than some 300 for each component, the temperature is too high: fits to few
+            rows differ more. Each fit copies two thirds of them. After a sample, `probabilities_`
+            is removed, as it would be that of other rows; `predict_proba` takes any.
         n_resamples : int, default=3
             Number of fits, of which each takes about as long as `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -702,12 +705,11 @@ class BaseMixture(MixtureParameters, ABC):
             self.membership_temperature_ = best_temperature(judged)
             self._skvmf_reliability = reliability(judged, self.membership_temperature_, N_BINS)
             if hasattr(self, "probabilities_"):
-                calibrated = self._calibrated()
-                labelled = predictions.labels_and_probabilities(calibrated, self._new_rows(X))
-                if are_rows_of_fit(labelled[0], self.labels_):
-                    self.probabilities_ = labelled[1]
-                else:
+                found = probabilities_of_labels(self, X)
+                if found is None:
                     del self.probabilities_
+                else:
+                    self.probabilities_ = found
         return self
 
     # Predictions, scores and samples.
@@ -1179,6 +1181,8 @@ class BaseMixture(MixtureParameters, ABC):
                 "floor": fitted.mixture.weight_prior.floor,
                 "statistics": None if statistics is None else as_dict(statistics),
             }
+            if self._skvmf_reliability is not None:
+                state["_skvmf_reliability"] = as_dict(self._skvmf_reliability)
         return state
 
     def __setstate__(self, state: Attributes) -> None:
@@ -1196,6 +1200,8 @@ class BaseMixture(MixtureParameters, ABC):
                 background=Background(**fit["background"]),
             )
             calibrated = {name: state[name] for name in _OF_CALIBRATION if name in state}
+            if calibrated.get("_skvmf_reliability") is not None:
+                calibrated["_skvmf_reliability"] = Reliability(**calibrated["_skvmf_reliability"])
             self._publish(Point(mixture, params), statistics, **calibrated)
 
 

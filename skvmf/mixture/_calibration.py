@@ -1,6 +1,7 @@
 """Other fits of the same kind, to rows drawn with replacement, and what they say of the others."""
 
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from .._engine.em.calibration import Judged, in_order_of, matched_by_rows
 from .._engine.em.posterior import FenchelYoungPosterior
 from .._engine.rows.parallel import limited_blas
 from .._sklearn import check_sample_weight, num_samples, safe_indexing
-from .._typing import Array, MatrixLike, RandomState
+from .._typing import Array, MatrixLike, RandomState, warn
 from ..distributions._arguments import check_count, checked_generator
 from ._checks import checked_known_labels
 from ._rows import in_memory, is_lazy
@@ -36,11 +37,25 @@ def is_softmax(posterior: FenchelYoungPosterior) -> bool:
     return posterior.temperature > 0 and not posterior.tsallis
 
 
-def are_rows_of_fit(labels: Array, labels_of_fit: Array) -> bool:
-    """Return whether labels are those of the rows of the fit, as far as labels tell."""
+def probabilities_of_labels(mixture: Any, X: MatrixLike) -> Array | None:
+    """Return the memberships of rows in `labels_`, 0 for -1; None if they are not the fit's rows.
+
+    Labels alone tell whether they are.
+    """
+    labels_of_fit = mixture.labels_
+    rows = mixture._new_rows(X)
+    labels, probabilities = predictions.labels_and_probabilities(mixture._calibrated(), rows)
     if labels.shape != labels_of_fit.shape or is_lazy(labels_of_fit):
-        return False
-    return bool(np.mean(labels == labels_of_fit) >= _AGREEMENT)
+        return None
+    # Rows that limits on sizes, or the rounding of truncated steps, put into other components.
+    others = np.flatnonzero(labels != labels_of_fit)
+    if len(others) > (1 - _AGREEMENT) * len(labels):
+        return None
+    if len(others) > 0:
+        proba = mixture.predict_proba(safe_indexing(X, others))
+        own = proba[np.arange(len(others)), labels_of_fit[others]]
+        probabilities[others] = np.where(labels_of_fit[others] < 0, 0, own)
+    return probabilities
 
 
 def refuse_uncalibrated(mixture: Any, X: MatrixLike) -> None:
@@ -55,15 +70,23 @@ def refuse_uncalibrated(mixture: Any, X: MatrixLike) -> None:
     if is_lazy(X):
         raise TypeError(
             "X is a Dask array, and these fits need rows in memory. Give a random sample of "
-            "the rows, such as X[indices].compute() with 10,000 or more indices: one number needs "
-            "no more."
+            "the rows, such as X[indices].compute() with 300 indices for each component or more: "
+            "one number needs no more."
+        )
+    given = np.shape(mixture.init_params)
+    if given and given[0] != num_samples(X):
+        raise ValueError(
+            f"init_params has the components of {given[0]} rows, and X has {num_samples(X)}, so "
+            "other fits have no start: call mixture.set_params(init_params='merging', "
+            "max_iter=100) before calibrate, as for the mixture_ of a ClusterTracker."
         )
 
 
 def log_odds(mixture: Any, X: MatrixLike) -> Array:
     """Return log-densities and log-weights (n, K), then the background's, at the fit's temperature.
 
-    Rows without a direction or a density have -inf everywhere.
+    Their softmax is the memberships before calibration. Rows without a direction or a density have
+    -inf everywhere.
     """
     with limited_blas():
         joint = predictions.log_joint(mixture._fitted, mixture._new_rows(X))
@@ -114,6 +137,12 @@ def judged_rows(
                 "known_labels has no known row, so there is nothing to judge by: leave it out, and "
                 "other fits judge."
             )
+    elif mixture._skvmf_has_known_labels:
+        warn(
+            "The mixture was fitted with known labels, and fits without them judge its "
+            "memberships. Give known_labels.",
+            UserWarning,
+        )
     rng = checked_generator(random_state)
     K = mixture._fitted.n_components
     counted = np.flatnonzero(weights > 0)
@@ -135,9 +164,7 @@ def judged_rows(
             indices = matched_by_rows(labels[drawn], again.labels_, weights_of_drawn, K)
             judged += judged_of(mixture, again, X, others, weights, indices)
         else:
-            # A class without a known row among those drawn is not that of a component.
-            others = others[(known[others] >= 0) & np.isin(known[others], known[drawn])]
-            judged += _judged_by_labels(again, X, others, weights, known)
+            judged += judged_by_labels(again, X, drawn, others, weights, known)
     if not judged:
         raise ValueError("No row with a density was left out of a fit to judge by: give more rows.")
     return judged
@@ -167,8 +194,10 @@ def _fitted_again(
     own = {"n_components": K, "warm_start": False, "checkpoint": None, "verbose": 0}
     for name, value in (own | {"random_state": seed}).items():
         setattr(again, name, value)
-    if np.shape(again.init_params)[:1] == (num_samples(X),):
+    if np.ndim(again.init_params) > 0:
         again.init_params = np.asarray(again.init_params)[rows]  # a given partition
+    if getattr(again, "size_limits", None) is not None and mixture.weight_seen_ > 0:
+        again.size_limits = _in_means(again.size_limits, mixture.weight_seen_ / K)
     known_labels = None
     if known is not None:
         known_labels = np.where(known[rows] == K, -2, known[rows])
@@ -178,11 +207,22 @@ def _fitted_again(
         return again.fit(safe_indexing(X, rows), sample_weight=weights, known_labels=known_labels)
 
 
-def _judged_by_labels(
-    again: Any, X: MatrixLike, rows: Array, weights: Array, known: Array
+def _in_means(limits: tuple[Any, Any], mean: float) -> tuple[Any, Any]:
+    """Return limits on sizes as multiples of the mean, which a sample of the rows can keep, too."""
+    least, most = (limit / mean if isinstance(limit, Integral) else limit for limit in limits)
+    return least, most
+
+
+def judged_by_labels(
+    again: Any, X: MatrixLike, drawn: Array, others: Array, weights: Array, known: Array
 ) -> list[Judged]:
-    """Return what a fit says of some rows whose components it did not know; no list without any."""
-    if len(rows) == 0:
+    """Return what a fit to drawn rows says of some others with known labels; empty without any.
+
+    Components are numbered as classes are, and that of the background is the last.
+    """
+    # A class without a known row among those drawn is not that of a component.
+    rows = others[(known[others] >= 0) & np.isin(known[others], known[drawn])]
+    if len(rows) == 0 or not is_softmax(again._posterior()):
         return []
     rows = some_of(rows, again._fitted.n_components)
     own = log_odds(again, safe_indexing(X, rows))

@@ -114,11 +114,11 @@ array-like, default='merging'
         Seed of the starts and of `sample`. Fits are bit-identical for any number of threads, which
         the limit of BLAS sets (``threadpoolctl``, ``OMP_NUM_THREADS``).
     warm_start : bool, default=False
-        Whether `fit` continues from the last fit. With a larger `n_components`, old components
-        keep their numbers and begin where they are (a :class:`RelativeGMM` sorts them). New ones
-        begin at clusters of the start that are not next to an old one. What was given for each
-        component, such as priors, stays with the old ones; new ones have a prior of 1 and, where
-        degrees of freedom are given by number, 4 of them.
+        Whether `fit` continues from the last fit, and forgets what `calibrate` has found. With a
+        larger `n_components`, old components keep their numbers and begin where they are (a
+        :class:`RelativeGMM` sorts them). New ones begin at clusters of the start that are not next
+        to an old one. What was given for each component, such as priors, stays with the old ones;
+        new ones have a prior of 1 and, where degrees of freedom are given by number, 4 of them.
     learning_decay : float, default=0.7
         How fast `partial_fit` forgets. A batch with a fraction w of the weight seen so far
         gets the weight ``w ** learning_decay`` in the running average. With 1, all rows count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -80,8 +81,8 @@ class SizeLimitedMixture(BaseMixture):
                 "contradict each other: a prior below 1 removes components, and limits keep all "
                 "of them. Use 1 or more."
             )
-        fixed_weights = self.weights_init if "weights" in self.fixed else None
-        if fixed_weights is not None and not np.all(np.asarray(fixed_weights) > 0):
+        keeps_weights = "weights" in self.fixed and self.weights_init is not None
+        if keeps_weights and not np.all(np.asarray(self.weights_init) > 0):
             raise ValueError(
                 f"{subject} needs positive weights_init if fixed={self.fixed!r} keeps them: a "
                 "component of weight 0 has no rows."
@@ -104,10 +105,15 @@ class SizeLimitedMixture(BaseMixture):
                 f"partial_fit sees one batch at a time, and size_limits={self.size_limits!r} are "
                 "those of all rows: use fit, also on a numpy.memmap, or size_limits=None."
             )
-        return super()._stream_to_continue()
+        continued = super()._stream_to_continue()
+        if continued is None:
+            return None
+        # Offsets are the prices of limits that a stream has not.
+        return continued.at(replace(continued.params, offsets=None))
 
     def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:
-        offsets = None if self.size_limits is None else fitted.offsets
+        has_limits = self.size_limits is not None or fitted.params.offsets is not None
+        offsets = fitted.offsets if has_limits else None
         return super()._attributes(fitted, result) | {"size_offsets_": offsets}
 
 
@@ -140,11 +146,18 @@ def _in_rows(
         if isinstance(limit, Integral):
             return float(limit)
         size = float(limit) * total / n_components
+        if not are_whole:
+            return size
         # 1.2 times a mean of 50 is a little more than 60 in floats.
-        return float(rounded(round(size, 6))) if are_whole else size
+        return float(rounded(round(size, 6)))
 
-    lower = 0.0 if least is None else of(least, np.floor)
-    upper = total if most is None else min(of(most, np.ceil), total)
+    # A component may be empty, or have all rows.
+    lower = 0.0
+    if least is not None:
+        lower = of(least, np.floor)
+    upper = total
+    if most is not None:
+        upper = min(of(most, np.ceil), total)
     # What offsets may leave to moves: a part of all rows, or one row if these are few.
     tolerance = max(TOLERANCE * total, float(weights.max()))
     return SizeLimits(lower / unit, upper / unit, tolerance / unit)
@@ -154,7 +167,9 @@ def _refuse_unreachable(given: Any, limits: SizeLimits, rows: RowSource, n_compo
     """Refuse limits that no labels of the rows keep."""
     unit = rows.weight_unit
     total = rows.total_weight * unit
-    least, most = limits.least * unit, limits.most * unit
+    least = limits.least * unit
+    most = limits.most * unit
+    # What a sum of many weights may be off by. It is far less than a row.
     rounding = 1e-9 * total
     if least > most:
         raise ValueError(f"size_limits={given!r}: the least size is above the largest.")

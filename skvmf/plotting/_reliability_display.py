@@ -106,6 +106,7 @@ class ReliabilityDisplay:
             known_labels=known_labels,
             random_state=random_state,
         )
+        # A pipeline's name would say nothing.
         mixture, _, _ = split_pipeline(estimator, None)
         return cls(reliability, estimator_name=type(mixture).__name__).plot(**kwargs)
 
@@ -139,14 +140,18 @@ class ReliabilityDisplay:
         self.figure_ = self.ax_.figure
         if ref_line:
             self.ax_.plot([0, 1], [0, 1], "k:", label="memberships that hold")
-        name = self.estimator_name if name is None else name
+        if name is None:
+            name = self.estimator_name
         drawn = {"as fitted": self.reliability.before}
+        # At temperature 1 both curves would be the same.
         if self.reliability.temperature > 1:
             drawn[f"at temperature {self.reliability.temperature:.1f}"] = self.reliability.after
         self.lines_ = []
         for label, curve in drawn.items():
             label = f"{label} (error {curve.error:.2f})"
-            style: Options = {"marker": "s", "label": label if name is None else f"{name}, {label}"}
+            if name is not None:
+                label = f"{name}, {label}"
+            style: Options = {"marker": "s", "label": label}
             self.lines_ += self.ax_.plot(curve.prob_pred, curve.prob_true, **style | kwargs)
         self.ax_.set(xlabel="largest membership", ylabel="membership that other fits give")
         self.ax_.legend(loc="upper left")

@@ -109,6 +109,18 @@ def test_stability_has_the_temperature_that_calibrate_finds(mixture, calibrated)
     assert found.reliability.after.error < found.reliability.before.error
 
 
+def test_known_labels_judge_stability_too():
+    known = np.where(np.random.default_rng(1).uniform(size=len(DIGITS)) < 0.3, DIGITS, -1)
+    mixture = VonMisesFisherMixture(10, random_state=0).fit(PIXELS, known_labels=known)
+    options = {"known_labels": known, "n_resamples": 3, "random_state": 0}
+    found = component_stability(mixture, PIXELS, **options)
+    calibrated = deepcopy(mixture).calibrate(PIXELS, **options)
+    assert_allclose(np.log(found.temperature), np.log(calibrated.membership_temperature_), atol=0.3)
+    is_right = (mixture.predict(PIXELS) == DIGITS).mean()
+    before = found.reliability.before
+    assert abs((before.weights * before.prob_true).sum() - is_right) < 0.1
+
+
 def test_stability_of_hard_memberships_has_no_temperature():
     rows = np.repeat([0.0, 6], 40)[:, None] + RNG.normal(size=(80, 1))
     hard = SparseGaussianMixture(2, temperature=0, random_state=0).fit(rows)

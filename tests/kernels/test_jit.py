@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numba
 import numpy as np
 import pytest
-from numba.core import caching, event
+from numba.core import caching, event, options
 
 import skvmf
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is com
 
 PACKAGE = Path(skvmf.__file__).parent
 KERNEL = """
-from ._jit import assume_no_overlap, inlined, kernel, prefetch, row_kernel
+from ._jit import assume_no_overlap, inlined, kernel, prefetch, row_kernel, sum_kernel
 
 FACTOR = 2.0
 
@@ -37,6 +37,11 @@ def _factor():
 @kernel
 def scaled(x):
     return _factor() * x
+
+
+@sum_kernel
+def more(x):
+    return _factor() + x
 
 
 @inlined
@@ -72,7 +77,7 @@ def folder(tmp_path, monkeypatch):
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "kernels.py").write_text(KERNEL, encoding="utf-8")
-    for name in ("_jit.py", "_cache.py"):
+    for name in ("_jit.py", "_undocumented.py"):
         shutil.copy(PACKAGE / "_kernels" / name, package)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
@@ -233,6 +238,28 @@ def test_parts_run_as_python_from_python(folder):
     assert out.tolist() == [1, 2, 3]
 
 
+def compilations(kernels):
+    """Return the names of what is compiled when two kernels are called that share a part."""
+    names = []
+
+    class Listener(event.Listener):
+        def on_start(self, start):
+            names.append(start.data["dispatcher"].__name__)
+
+        def on_end(self, _):
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        assert kernels.scaled(5.0) == 10
+        assert kernels.more(5.0) == 7
+    return names
+
+
+def test_a_part_is_compiled_once_for_kernels_with_other_options(folder):
+    kernels = importlib.import_module("small.kernels")
+    assert compilations(kernels) == ["scaled", "_factor", "more"]
+
+
 def sums_of(add):
     """Return what a kernel adds up, and its code as LLVM has optimized it."""
     X, out = np.arange(60.0).reshape(3, 20), np.ones(20)
@@ -265,6 +292,32 @@ def test_without_names_of_instructions(folder, monkeypatch):
     assert "llvm.prefetch" not in code
 
 
+@pytest.mark.parametrize("name", ["no_cpython_wrapper", "no_cfunc_wrapper"])
+def test_without_names_of_entries(folder, monkeypatch, name):
+    monkeypatch.delattr(options.DefaultOptions, name)
+    undocumented = importlib.import_module("small._undocumented")
+    (other,) = {"no_cpython_wrapper", "no_cfunc_wrapper"} - {name}
+    assert undocumented.without_entries("cpython", "cfunc") == {other: True}
+    assert [call(), call()] == [(10, 0), (10, 1)]
+
+
+@pytest.mark.parametrize("module", [SimpleNamespace(), None], ids=["name", "file"])
+def test_without_a_list_of_options(folder, monkeypatch, module):
+    monkeypatch.setitem(sys.modules, "numba.core.options", module)
+    assert importlib.import_module("small._undocumented").without_entries("cfunc") == {}
+    assert [call(), call()] == [(10, 0), (10, 1)]
+
+
+def test_without_types_of_python_functions(folder, monkeypatch):
+    def typeof(_):
+        raise ValueError
+
+    monkeypatch.setattr(numba, "typeof", typeof)
+    kernels = importlib.import_module("small.kernels")
+    del kernels._factor._numba_type_
+    assert compilations(kernels) == ["scaled", "_factor", "more", "_factor"]
+
+
 @pytest.mark.parametrize("name", ["CompileResultCacheImpl", "FunctionCache"])
 def test_without_names_of_caches(folder, monkeypatch, name):
     monkeypatch.delattr(caching, name)
@@ -277,8 +330,9 @@ def test_without_a_list_of_folders(folder, monkeypatch):
 
 
 def test_without_the_attributes_of_compiled_functions(folder):
-    importlib.import_module("small._jit")._compile_uncollected(another := SimpleNamespace())
-    importlib.import_module("small._cache").forgive(another)
+    undocumented = importlib.import_module("small._undocumented")
+    undocumented.compile_uncollected(another := SimpleNamespace())
+    undocumented.forgive(another)
     assert vars(another) == {}
 
 
@@ -293,6 +347,6 @@ class AnotherCache:
 
 
 def test_without_the_attributes_of_caches(folder):
-    cache = importlib.import_module("small._cache").ForgivingCache(AnotherCache(), sums_of)
+    cache = importlib.import_module("small._undocumented").ForgivingCache(AnotherCache(), sums_of)
     assert cache.load_overload("key") is None
     cache.save_overload("key", "code")

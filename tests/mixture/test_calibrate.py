@@ -14,11 +14,12 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
-from skvmf import SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf import ClusterTracker, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf._engine.em.calibration import Judged, best_temperature, log_loss, matched_by_rows
 from skvmf.datasets import make_vonmises_fisher_blobs
 from skvmf.feature_extraction import FisherVectorTransformer
 from skvmf.inspection import match_components, renumber_components
+from skvmf.mixture._calibration import log_odds
 
 from .kinds import MIXTURES
 
@@ -186,7 +187,8 @@ def test_known_labels_are_the_judge():
     assert mixture.probabilities_.mean() > is_right + 0.1
     mixture.calibrate(rows, known_labels=known, random_state=0)
     assert abs(mixture.probabilities_.mean() - is_right) < 0.03
-    unknown = deepcopy(mixture).calibrate(rows, random_state=0)
+    with pytest.warns(UserWarning, match="fitted with known labels, and fits without them judge"):
+        unknown = deepcopy(mixture).calibrate(rows, random_state=0)
     assert unknown.membership_temperature_ != mixture.membership_temperature_
     with pytest.raises(ValueError, match="known_labels has no known row"):
         mixture.calibrate(rows, known_labels=np.full(1000, -1))
@@ -233,6 +235,37 @@ def test_a_background_has_a_membership_at_the_temperature_too():
     assert proba.sum(axis=1).max() <= 1
     assert mixture.membership_temperature_ > 1
     assert mixture.probabilities_[mixture.labels_ == -1].max() == 0
+
+
+@pytest.mark.parametrize("limits", [(297, 303), (0.99, 1.01)])
+def test_limits_on_sizes_are_those_of_other_fits_too(limits):
+    """Offsets are part of memberships, and a sample has its share of the limits in rows."""
+    mixture = SparseGaussianMixture(4, size_limits=limits, **DIAG).fit(X)
+    assert mixture.size_offsets_.any()
+    assert_allclose(softmax(log_odds(mixture, X), axis=1), mixture.predict_proba(X), atol=1e-9)
+    mixture.calibrate(X, random_state=0)
+    assert mixture.membership_temperature_ > 2
+    at_temperature = mixture.predict_proba(X)
+    expected = softmax(log_odds(mixture, X) / mixture.membership_temperature_, axis=1)
+    assert_allclose(at_temperature, expected, atol=1e-9)
+    # Some rows are moved, to keep the limits exactly: their label is not the most likely one.
+    own = at_temperature[np.arange(1200), mixture.labels_]
+    assert_array_equal(mixture.probabilities_, own)
+    sampled = deepcopy(mixture).calibrate(X[::2], random_state=0)
+    assert sampled.membership_temperature_ > 2
+
+
+def test_clusters_of_a_tracker():
+    """Its mixture begins at the clusters that it follows; other fits need a start of their own."""
+    tracker = ClusterTracker(VonMisesFisherMixture(4, random_state=0), random_state=0).fit(X)
+    tracker.partial_fit(X[:300])
+    with pytest.raises(ValueError, match=r"init_params has the components of 1500 rows, and X"):
+        tracker.mixture_.calibrate(X, random_state=0)
+    labels = tracker.predict(X)
+    tracker.mixture_.set_params(init_params="merging", max_iter=100).calibrate(X, random_state=0)
+    assert tracker.mixture_.membership_temperature_ > 1
+    assert_array_equal(tracker.predict(X), labels)
+    assert tracker.partial_fit(X[300:600]).mixture_.membership_temperature_ == 1
 
 
 def test_rows_without_weight_do_not_count(mixture):
@@ -349,6 +382,12 @@ def test_bad_input(mixture):
         mixture.calibrate(X[:, :3])
     assert vars(mixture).keys() == before.keys()
     assert mixture.membership_temperature_ == 1
+
+
+def test_one_component_has_all_memberships():
+    mixture = SparseGaussianMixture(1, **DIAG).fit(X[:200]).calibrate(X[:200], random_state=0)
+    assert mixture.membership_temperature_ == 1
+    assert_array_equal(mixture.predict_proba(X[:200]), 1)
 
 
 def test_rows_without_a_direction_judge_nothing():

@@ -390,7 +390,7 @@ def test_given_parameters_bring_every_attribute_that_needs_no_rows(estimator):
     given[means] = pandas.DataFrame(given[means], columns=["u", "v"])
     mixture = estimator.from_parameters(**given)
     needs_rows = {"labels_", "probabilities_", "lower_bound_", "lower_bounds_"}
-    assert set(vars(fitted)) - set(vars(mixture)) <= needs_rows
+    assert {name for name in vars(fitted) if not hasattr(mixture, name)} <= needs_rows
     assert list(mixture.feature_names_in_) == ["u", "v"]
     assert mixture.n_iter_ == 0
     assert not mixture.converged_

@@ -21,7 +21,7 @@ from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.datasets import make_vonmises_fisher_blobs
 from skvmf.inspection import coverage_curve, match_components
 
-from .embeddings import FASHION, MESSAGES, embedded
+from .embeddings import FASHION, MESSAGES, embedded, windows_of_messages
 from .mixtures import scores
 
 TIED = VonMisesFisherMixture(concentration_type="tied")
@@ -69,12 +69,7 @@ HEADS = [
 
 def collections(setting, windows, true):
     """Yield names, rows, mixtures and numbers of components."""
-    bodies = (
-        each["text"].partition("\n\n")[2].split() for each in texts.read(setting.file(MESSAGES))
-    )
-    parts = [" ".join(own[i : i + 28]) for own in bodies for i in range(0, len(own) - 14, 17)]
-    np.random.default_rng(0).shuffle(parts)
-    parts = parts[:windows]
+    parts = windows_of_messages(setting, windows)
     sentences = embedded(parts)
     yield "sentences, tied, 50", sentences[sentences.any(axis=1)], TIED, 50
     tfidf = TfidfVectorizer(stop_words="english", min_df=3).fit_transform(parts)
@@ -87,17 +82,60 @@ def collections(setting, windows, true):
     yield "digits, diagonal Gaussians, 10", load_digits().data, FEW, 10
     rng = np.random.default_rng(0)
     for gap in (3, 1.5):
-        rows = gap * np.eye(5, 8)[rng.integers(5, size=true)] + rng.normal(size=(true, 8))
-        yield f"true Gaussians {gap} apart, 5", rows, DIAG, 5
+        yield f"true Gaussians {gap} apart, 5", gaussians(rng, true, gap), DIAG, 5
     for d, kappa in ((3, 20.0), (100, 40.0)):
-        rows, _ = make_vonmises_fisher_blobs(
-            true, d, centers=5, concentration=kappa, random_state=0
-        )
-        yield f"true directions, d = {d}, 5", rows, FREE, 5
+        yield f"true directions, d = {d}, 5", directions(true, d, kappa), FREE, 5
 
 
-def of_seed(X, estimator, K, seed):
-    """Return the cells of both tables."""
+def gaussians(rng, n, gap):
+    """Return rows of five Gaussians on eight axes."""
+    return gap * np.eye(5, 8)[rng.integers(5, size=n)] + rng.normal(size=(n, 8))
+
+
+def directions(n, d, kappa):
+    """Return rows of five von Mises-Fisher distributions."""
+    return make_vonmises_fisher_blobs(n, d, centers=5, concentration=kappa, random_state=0)[0]
+
+
+@item("guide.true_memberships", "memberships of true components", small={"seeds": 1, "true": 1000})
+def true_memberships(setting, seeds=5, true=40_000):
+    """Compare memberships of true components after short fits and after longer ones."""
+    table = Table(
+        "Memberships of true components",
+        ["rows, fit", "said", "held", "error", "temperature", "error, calibrated"],
+        digits=3,
+    )
+    near = gaussians(np.random.default_rng(0), true, 1.5)
+    sphere = directions(true, 3, 20.0)
+    for name, X, estimator, options in (
+        ("Gaussians 1.5 apart, tol=1e-3", near, DIAG, {}),
+        ("Gaussians 1.5 apart, tol=1e-7", near, DIAG, {"tol": 1e-7, "max_iter": 2000}),
+        ("directions, d = 3, n_init=1", sphere, FREE, {}),
+        ("directions, d = 3, n_init=8", sphere, FREE, {"n_init": 8}),
+    ):
+        longer = clone(estimator).set_params(**options)
+        table.add(name, *np.transpose([of_true(X, longer, seed) for seed in range(seeds)]))
+    return Record(
+        "Five components, a fifth of 40,000 rows for each fit; two fits of other rows judge the "
+        "last fifth. EM stops after one step on most of these rows if tol=1e-3, the default, and a "
+        "single start may end in a local optimum.",
+        f"0 to {seeds - 1}",
+        [table],
+    )
+
+
+def of_true(X, estimator, seed):
+    """Return the cells of true components."""
+    mixture, fitted, unseen, held, _ = judged_by_others(X, estimator, 5, seed)
+    before = np.tile(mixture.predict_proba(unseen), (2, 1))
+    mixture.calibrate(fitted, random_state=seed)
+    after = np.tile(mixture.predict_proba(unseen), (2, 1))
+    said, holds, error, _ = measures(before, held)
+    return said, holds, error, mixture.membership_temperature_, measures(after, held)[2]
+
+
+def judged_by_others(X, estimator, K, seed):
+    """Return a mixture, its rows, others, what two fits say of these, and CPU seconds of a fit."""
     order = np.random.default_rng(seed).permutation(len(X))
     fitted, first, second, _, unseen = np.array_split(X[order], 5)
     unseen = unseen[:4000].astype(np.float64)
@@ -110,6 +148,12 @@ def of_seed(X, estimator, K, seed):
         clone(estimator).set_params(random_state=seed + 100).fit(own) for own in (first, second)
     ]
     held = np.concatenate([matched(mixture, other, unseen) for other in others])
+    return mixture, fitted, unseen, held, of_fit
+
+
+def of_seed(X, estimator, K, seed):
+    """Return the cells of both tables."""
+    mixture, fitted, unseen, held, of_fit = judged_by_others(X, estimator, K, seed)
     before = np.tile(mixture.predict_proba(unseen), (2, 1))
     calibrated = deepcopy(mixture)
     begun = time.process_time()
@@ -193,10 +237,13 @@ def draw_coverage(figure, record):
         for label, name in curves.items():
             own = [row for row in table.rows if row[0].startswith(name)]
             axis.plot([row[2] for row in own], [row[4] for row in own], "o-", label=label, ms=3)
-        for row in table.rows[2 * len(SHARES) :]:
-            is_layer = row[0].startswith("EVoC, layer")
-            mark = {"color": "C4", "ms": 4, "zorder": 3} if is_layer else {"label": row[0], "ms": 8}
-            axis.plot(row[2], row[4], "o", **mark)
+        single = {row[0]: (row[2], row[4]) for row in table.rows[2 * len(SHARES) :]}
+        chosen = single["EVoC, the layer it chooses"]
+        layers = [single.pop(name) for name in list(single) if name.startswith("EVoC, layer")]
+        for label, (share, ari) in single.items():
+            axis.plot(share, ari, "o", label=label, ms=8)
+        other_layers = np.reshape([each for each in layers if each != chosen], (-1, 2)).T
+        axis.plot(*other_layers, "o", color="C3", mfc="none", ms=6, label="EVoC, its other layers")
         axis.set(title=table.title.partition(":")[0], xlabel="share of rows kept")
     axes[0].set_ylabel("adjusted Rand index of the rows kept")
     axes[0].legend(frameon=False)

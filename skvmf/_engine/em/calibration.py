@@ -112,7 +112,8 @@ def matched_by_rows(labels: Array, other_labels: Array, weights: Array, n_compon
     """
     K = n_components
     are_components = (labels >= 0) & (other_labels >= 0)
-    labels, other_labels = labels[are_components], other_labels[are_components]
+    labels = labels[are_components]
+    other_labels = other_labels[are_components]
     shared = coo_array((weights[are_components], (labels, other_labels)), shape=(K, K)).tocsr()
     shared.eliminate_zeros()
     # A component that none is left for gets a column of its own, which costs more than any other.

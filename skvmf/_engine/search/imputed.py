@@ -135,31 +135,17 @@ def without_outliers(rows: RowSource, known: Array | None, n_components: int) ->
     return others if others.total_weight > 0 else rows
 
 
-class LighterRows(RowSource):
+class LighterRows(ChangedRows):
     """Rows of a source of which some (n_rows,) weigh nothing."""
 
     def __init__(self, rows: RowSource, without_weight: Array) -> None:
-        self._rows = rows
+        super().__init__(rows, partial(_lighter, without_weight), rows.incomplete)
         self._without_weight = without_weight
-        self.n_rows = rows.n_rows
-        self.n_features = rows.n_features
-        self.dtype = rows.dtype
-        self.weight_unit = rows.weight_unit
-        self.largest = rows.largest
-        self.incomplete = rows.incomplete
         self.is_sparse = rows.is_sparse
-
-    def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        return self._rows.map_reduce(partial(_of_lighter, self._without_weight, function))
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
         return self._rows.map_reduce_weights(
             partial(_of_lighter_weights, self._without_weight, function)
-        )
-
-    def for_each(self, function: Callable[[Any, slice], None]) -> None:
-        self._rows.for_each(
-            lambda block, span: function(_lighter(self._without_weight, block), span)
         )
 
     def sampling_weights(self) -> Array:
@@ -175,10 +161,6 @@ class LighterRows(RowSource):
 def _lighter(without_weight: Array, block: Any) -> Any:
     some = without_weight[block.start : block.start + len(block.weights)]
     return replace(block, weights=np.where(some, 0.0, block.weights))
-
-
-def _of_lighter(without_weight: Array, function: Callable[[Any], Part], block: Any) -> Part:
-    return function(_lighter(without_weight, block))
 
 
 def _of_lighter_weights(

@@ -1,21 +1,79 @@
-"""The cache of compiled code, without the errors of Numba's own.
+"""What Numba has, but does not document: the only file that uses such names, and only tries to.
 
-A damaged file or a full disk should cost time, and no fit. Numba has no public way to say so: this
-is the only file that uses its private names. Each use is only tried. If another release of Numba
-lacks a name, its cache works as it does for everybody else.
+If another release of Numba lacks one, kernels are compiled and cached as they are for everybody
+else: a first fit takes longer, and a damaged file of the cache may stop it. Nothing else changes.
 """
 
+import gc
 import glob
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import wraps
 from typing import Any
+
+import numba
 
 Function = Callable[..., Any]
 
 
+def without_entries(*languages: str) -> dict[str, bool]:
+    """Return the options that spare a function the code by which "cpython" or "cfunc" enters it.
+
+    Only Python calls kernels, and only kernels call parts.
+    """
+    try:
+        from numba.core.options import DefaultOptions
+    except ImportError:
+        return {}
+    names = [f"no_{language}_wrapper" for language in languages]
+    return {name: True for name in names if hasattr(DefaultOptions, name)}
+
+
+def compile_once(part: Function, options: dict[str, Any]) -> bool:
+    """Let kernels call a part as one compiled function, while Python still runs it as Python.
+
+    Return whether they will. What is documented is an overload, which is compiled again for callers
+    with other options, and with an entry for C: first fits take a seventh longer.
+    """
+    compiled = numba.njit(**options, **without_entries("cpython", "cfunc"))(part)
+    try:
+        # By this name Numba asks a value for its type. A type holds its function weakly.
+        vars(part).update(_numba_type_=compiled._numba_type_, _compiled=compiled)
+        return bool(numba.typeof(part) == compiled._numba_type_)
+    except (AttributeError, ValueError):
+        return False
+
+
+def compile_uncollected(compiled: Any) -> None:
+    """Turn Python's search for garbage off while a kernel is compiled.
+
+    Compiling makes so many objects that Python goes through all there are again and again: a tenth
+    of a first fit, and more where more is loaded.
+    """
+    compile_types = getattr(compiled, "compile", None)
+    if compile_types is None:
+        return
+
+    @wraps(compile_types)
+    def compile_types_uncollected(*args: object) -> object:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return compile_types(*args)
+        finally:
+            if collects:
+                gc.enable()
+
+    with suppress(AttributeError):
+        compiled.compile = compile_types_uncollected
+
+
 def forgive(compiled: Any) -> None:
-    """Let the cache of a compiled function bear errors, and read where it cannot write."""
+    """Let the cache of a compiled function bear errors, and read where it cannot write.
+
+    A damaged file or a full disk should cost time, and no fit.
+    """
     with suppress(Exception):
         compiled._cache = ForgivingCache(compiled._cache, compiled.py_func)
 
