@@ -149,10 +149,11 @@ class Changeable:
         """Whether rounding stays rounding: no hard choices, no component on few points.
 
         Where rows of one component are of very different sizes its covariance is singular but
-        for rounding, and the last digit of a sum decides whether it passes for one.
+        for rounding, and the last digit of a sum decides whether it passes for one. Where half of
+        the values are missing some rows have none: they are equal where a start fills them.
         """
         data = self.data
-        soft = self.params.get("temperature", 1) > 1e-2
+        soft = self.params.get("temperature", 1) > 1e-2 and data.missing < 0.5
         spread = data.kind in ("normal", "clusters") and abs(data.offset) <= 1e3 * data.scale
         return soft and spread and data.n > 3 * data.d * self.n_components
 
