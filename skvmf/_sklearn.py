@@ -248,10 +248,21 @@ def check_rows(X: object, **options: object) -> Any:
         return check_array(X, **options)
 
 
+def refuse_mask(values: object, name: str) -> None:
+    """Refuse masked values, which NumPy and scikit-learn would take as if they were not masked."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is a masked array, and {int(values.mask.sum())} of its values are masked: "
+            f"give {name}.filled(value) with the value that they should have, or leave their rows "
+            "out."
+        )
+
+
 def check_sample_weight(sample_weight: ArrayLike | None, X: object) -> Any:
     """Validate non-negative float64 sample weights with a positive sum; None stays None."""
     if sample_weight is None:
         return None
+    refuse_mask(sample_weight, "sample_weight")
     options = {"dtype": "float64", "ensure_non_negative": True, "copy": False}
     weights = _check_sample_weight(sample_weight, X, **options)
     with np.errstate(over="ignore"):

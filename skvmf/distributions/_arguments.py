@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from .._sklearn import refuse_mask
 from .._typing import Array, RandomState
 
 
@@ -14,6 +15,7 @@ def checked_array(values: object, name: str) -> Array:
     """Return values as an array of real numbers; errors name the argument."""
     if sparse.issparse(values):
         raise ValueError(f"{name} should be a dense array, not a sparse one: give its toarray().")
+    refuse_mask(values, name)
     # A RuntimeError comes from a tensor with a gradient.
     try:
         array = np.asarray(values)

@@ -28,6 +28,7 @@ from .._sklearn import (
     TransformerMixin,
     all_or_nothing,
     fit_context,
+    refuse_mask,
     validate_data,
 )
 from .._typing import Array, DType, Matrix, MatrixLike, ParameterConstraints, RandomState
@@ -526,6 +527,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
     def _counts(self, X: MatrixLike, table: Array | None, *, reset: bool) -> Matrix:
         """Validate counts; integers take the type of the table of vectors."""
+        refuse_mask(X, "X")
         dtype: object = [np.float64, np.float32]
         if table is not None and np.dtype(getattr(X, "dtype", float)).kind in "biu":
             dtype = table.dtype

@@ -275,6 +275,10 @@ class DependencyModel:
         """Return the bound per sentence."""
         return (stats.value + self.rules.log_prior) / stats.total
 
+    def size_of_bound(self, stats: RuleCounts) -> float:
+        """Return the size of the bound, at least 1."""
+        return max(1.0, abs(self.bound(stats)))
+
     def comparable(self, after: Self) -> bool:
         """Whether a small change of the bound ends the fit: always, as rules only move."""
         return True

@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import Bunch, check_random_state
 
 from .._engine.em.calibration import Judged, best_temperature
+from .._sklearn import refuse_mask
 from .._typing import Array, MatrixLike, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
 from ..mixture._calibration import classes_of_rows, judged_by_labels, judged_of
@@ -245,7 +246,9 @@ def component_stability(
     n_rows = len(labels)
     weights = np.ones(n_rows)
     if sample_weight is not None:
+        refuse_mask(sample_weight, "sample_weight")
         weights = np.asarray(in_memory(sample_weight))
+    refuse_mask(known_labels, "known_labels")
     known = None if known_labels is None else np.asarray(in_memory(known_labels))
     if known is None and mixture._skvmf_has_known_labels:
         warn(

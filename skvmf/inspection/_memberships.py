@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils import Bunch
 
 from .._engine.em.calibration import Judged, Reliability, reliability
+from .._sklearn import refuse_mask
 from .._typing import MatrixLike, RandomState
 from ..distributions._arguments import check_count
 from ..mixture._base import BaseMixture
@@ -171,6 +172,7 @@ def coverage_curve(mixture: Any, X: MatrixLike, y: ArrayLike, *, n_points: int =
     """
     check_count(n_points, "n_points")
     X = in_memory(X)
+    refuse_mask(y, "y")
     y = np.asarray(in_memory(y))
     labels = np.asarray(mixture.predict(X))
     if y.shape != labels.shape:

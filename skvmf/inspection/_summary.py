@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.em.mixture import Point
 from .._engine.rows.reading import canonical
 from .._kernels.rows import csr_normalize, normalize_rows
-from .._sklearn import check_rows, num_samples
+from .._sklearn import check_rows, num_samples, refuse_mask
 from .._typing import Array, Matrix
 from ..mixture import ClusterTracker, RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
@@ -497,6 +497,7 @@ def _of_components(
 
 def of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
     """Return a mixture with a component for each label, estimated from the rows that have it."""
+    refuse_mask(labels, "labels")
     labels = np.asarray(in_memory(labels))
     n_rows = num_samples(X)
     is_valid = labels.shape == (n_rows,) and labels.dtype.kind in "iu"

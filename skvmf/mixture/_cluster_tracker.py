@@ -24,6 +24,7 @@ from .._sklearn import (
     all_or_nothing,
     check_sample_weight,
     fit_context,
+    refuse_mask,
     safe_indexing,
 )
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState
@@ -275,6 +276,7 @@ class ClusterTracker(RowsEstimator):
             rows = _validated_array(mixture, X, reset=False)
             weights = _weights(sample_weight, rows)
             labels = np.array(mixture.labels_)
+            refuse_mask(known_labels, "known_labels")
             if known_labels is not None:
                 known = np.asarray(known_labels)
                 labels = np.where(known >= 0, known, labels)
@@ -468,6 +470,7 @@ class ClusterTracker(RowsEstimator):
             )
 
     def _with_known(self, ids: Array, known_labels: ArrayLike) -> Array:
+        refuse_mask(known_labels, "known_labels")
         known = np.asarray(known_labels)
         if known.shape != ids.shape or not np.isin(known, [-1, *self.ids_]).all():
             raise ValueError(

@@ -51,6 +51,12 @@ def checked_rows(X: MatrixLike) -> tuple[da.Array, Any]:
         )
     if rows.dtype.kind not in "fiub":
         raise ValueError(f"X should hold numbers, and its meta says {rows.dtype}: use X.astype.")
+    if isinstance(rows._meta, np.ma.MaskedArray):
+        raise ValueError(
+            "X is a Dask array of masked arrays: with missing_values='marginal' give "
+            "X.map_blocks(lambda block: block.astype(float).filled(np.nan)), else fill masked "
+            "values in first."
+        )
     row: Any = np.zeros((1, n_features))
     if names is not None:
         import pandas as pd

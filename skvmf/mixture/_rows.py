@@ -15,7 +15,7 @@ from scipy import sparse
 from .._engine.em.mixture import Point
 from .._engine.rows.reading import READABLE
 from .._engine.rows.sources import Rows, RowSource, make_rows
-from .._sklearn import Method, check_sample_weight, validate_data
+from .._sklearn import Method, check_sample_weight, refuse_mask, validate_data
 from .._typing import Array, MatrixLike, warn
 from ._checks import checked_known_labels, refuse_overflow
 
@@ -175,6 +175,7 @@ def _without_mask(X: Any, *, has_missing: bool) -> Any:
 def validated_rows(estimator: object, X: MatrixLike, **options: Any) -> Any:
     """Return rows in memory as scikit-learn validates them; refuse what holds no numbers."""
     _refuse_no_array(X)
+    refuse_mask(X, "X")
     with np.errstate(over="ignore", invalid="ignore"):  # sums of the largest floats
         try:
             options["dtype"] = _read_as(X, options["dtype"])

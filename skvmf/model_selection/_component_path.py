@@ -32,6 +32,7 @@ from .._sklearn import (
     check_sample_weight,
     fit_context,
     num_samples,
+    refuse_mask,
     safe_indexing,
 )
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer, warn
@@ -681,6 +682,7 @@ def _checked_known(known_labels: ArrayLike, first: BaseMixture) -> Array:
             "have other numbers in each mixture of a path. Fit a RelativeGMM of each n_components, "
             "or take a SparseGaussianMixture as the estimator."
         )
+    refuse_mask(known_labels, "known_labels")
     known = np.asarray(in_memory(known_labels))
     largest = first.n_components - 1
     if not np.isin(known, np.arange(-2, largest + 1)).all():

@@ -13,7 +13,7 @@ from scipy.spatial import KDTree
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.rows import normalize_rows
-from .._sklearn import check_rows, num_samples, validate_data
+from .._sklearn import check_rows, num_samples, refuse_mask, validate_data
 from .._typing import Array, MatrixLike, Options
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._maps import log_affinities
@@ -58,6 +58,7 @@ def labels_of(predict: Callable[[MatrixLike], Array], X: MatrixLike, labels: Any
     """Return one label per row: the given ones, or those that are predicted."""
     if labels is None:
         labels = predict(X)
+    refuse_mask(labels, "labels")
     labels = np.asarray(in_memory(labels))
     n_rows = num_samples(X)
     if labels.shape != (n_rows,):

@@ -6,12 +6,23 @@ the smallest code for every way in which a promise is broken.
 """
 
 from .compositions import CompositionCase
-from .data import Data, Labels, Precisions, Range, Responsibilities, RowsAsMeans, Simplex, Weights
+from .data import (
+    Data,
+    Known,
+    Labels,
+    Precisions,
+    Range,
+    Responsibilities,
+    RowsAsMeans,
+    Simplex,
+    Weights,
+)
 from .fisher_vectors import FisherVectorCase
 from .grammars import GrammarCase, Rules, Sentences
 from .mixtures import MixtureCase
 from .paths import PathCase
 from .runs import check
+from .steps import StepsCase
 from .streams import StreamCase
 
 __all__ = [
@@ -19,6 +30,7 @@ __all__ = [
     "Data",
     "FisherVectorCase",
     "GrammarCase",
+    "Known",
     "Labels",
     "MixtureCase",
     "PathCase",
@@ -29,6 +41,7 @@ __all__ = [
     "Rules",
     "Sentences",
     "Simplex",
+    "StepsCase",
     "StreamCase",
     "Weights",
     "check",

@@ -16,7 +16,9 @@ from sklearn.base import clone
 import skvmf
 from skvmf.model_selection import ComponentPath
 
-from .common import Case, Subject
+from . import changes
+from .changes import Changeable, on_grid
+from .common import Case, Subject, promises_in
 from .data import Data, Weights
 from .runs import Refused, refusing
 from .subjects import assert_finite, assert_same, has_moved, public
@@ -53,8 +55,12 @@ class CompositionCase(Case):
     def subject(self):
         return CompositionSubject(self)
 
+    @property
+    def promises(self):
+        return [*promises_in(changes.__name__), *super().promises]
 
-class CompositionSubject(Subject):
+
+class CompositionSubject(Changeable, Subject):
     """The fitted mixture, and its parameters by component."""
 
     K = 4
@@ -109,6 +115,17 @@ class CompositionSubject(Subject):
 
     def state(self, mixture):
         return public(mixture)
+
+    def stages(self, change, grid=None, **params):
+        """A fit, and one that goes on with two components more."""
+        X = on_grid(self.X, grid)
+        mixture = change.estimator(self.new(**params))
+        yield change.state(refusing(mixture.fit, change.rows(X), **self.rest), X, self.weights)
+        if self.case.by_component:
+            return
+        mixture.set_params(warm_start=True, fixed=(), n_components=self.K + 2)
+        mixture.set_params(**{name: None for name in self.given if name.endswith("_init")})
+        yield change.state(refusing(mixture.fit, change.rows(X), **self.rest), X, self.weights)
 
 
 def close(first, second, name):

@@ -108,6 +108,23 @@ class Weights:
             return cast(weights * self.scale, self.dtype)
 
 
+@dataclass(frozen=True)
+class Known:
+    """Known components of a share of the rows: the nearest of some rows, or the background."""
+
+    share: float = 0.3
+    seed: int = 0
+
+    def make(self, X, K, background):
+        rng, rows = np.random.default_rng(self.seed), np.nan_to_num(X.astype(float))
+        centres = rows[rng.integers(len(rows), size=K)]
+        with np.errstate(over="ignore"):
+            labels = ((rows[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+        if background:
+            labels[rng.random(len(rows)) < 0.2] = -2
+        return np.where(rng.random(len(rows)) < self.share, labels, -1)
+
+
 # What a constructor takes beside numbers and names: made for data X and K components.
 
 

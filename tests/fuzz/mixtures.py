@@ -10,9 +10,10 @@ from sklearn.base import clone
 
 import skvmf
 
-from . import uses
+from . import changes, uses
+from .changes import Changeable, on_grid
 from .common import Case, Subject, promises_in
-from .data import Data, Labels, Weights, resolve
+from .data import Data, Known, Labels, Weights, resolve
 from .runs import Refused, refusing
 from .subjects import CLOSE, assert_finite, assert_refused_or_fitted, assert_same, has_moved, public
 
@@ -28,16 +29,17 @@ class MixtureCase(Case):
     data: Data = Data()
     weights: Weights | None = None
     other: Data = Data()
+    known: Known | None = None
 
     def subject(self):
         return MixtureSubject(self)
 
     @property
     def promises(self):
-        return [*promises_in(uses.__name__), *super().promises]
+        return [*promises_in(uses.__name__), *promises_in(changes.__name__), *super().promises]
 
 
-class MixtureSubject(Subject):
+class MixtureSubject(Changeable, Subject):
     """A fitted mixture with its data."""
 
     def __init__(self, case):
@@ -45,6 +47,10 @@ class MixtureSubject(Subject):
         self.X, self.dense = case.data.make(), case.data.dense()
         self.weights = None if case.weights is None else case.weights.make(case.data.n)
         self.params = resolve({"random_state": 0} | case.params, case.data.whole())
+        self.rest = {"sample_weight": self.weights}
+        if case.known is not None:
+            K, background = self.params["n_components"], self.params.get("background", False)
+            self.rest["known_labels"] = case.known.make(self.dense, K, background)
         self.close = CLOSE[case.data.dtype]
         self.mixture = self.estimator = self.fit(self.new())
 
@@ -52,7 +58,7 @@ class MixtureSubject(Subject):
         return getattr(skvmf, self.case.estimator)(**(self.params | params))
 
     def fit(self, mixture):
-        return refusing(mixture.fit, self.X, sample_weight=self.weights)
+        return refusing(mixture.fit, self.X, **self.rest)
 
     def state(self, mixture):
         return public(mixture) | answers(mixture, self.X)
@@ -62,22 +68,16 @@ class MixtureSubject(Subject):
         if self.weights is not None:
             yield self.weights, self.case.weights.make(self.case.data.n)
 
+    def stages(self, change, grid=None, **params):
+        X = on_grid(self.X, grid)
+        mixture = change.estimator(self.new(**params))
+        refusing(mixture.fit, change.rows(X), **self.rest)
+        yield change.state(mixture, X, self.weights)
+
     @cached_property
     def all_rows(self):
         """Arrays to predict, all of the width of the fit."""
         return [self.X, replace(self.case.other, d=self.case.data.d).make()]
-
-    @property
-    def is_smooth(self):
-        """Whether rounding stays rounding: no hard choices, no component on few points.
-
-        Where rows of one component are of very different sizes its covariance is singular but
-        for rounding, and the last digit of a sum decides whether it passes for one.
-        """
-        data = self.case.data
-        soft = self.params.get("temperature", 1) > 1e-2
-        spread = data.kind in ("normal", "clusters") and abs(data.offset) <= 1e3 * data.scale
-        return soft and spread and data.n > 3 * data.d * self.mixture.n_components
 
     def few_steps(self):
         """A mixture that begins with labels and takes few steps, so that rounding stays small.
@@ -276,11 +276,11 @@ def warm_starts_go_on(subject):
 
 def streams_go_on(subject):
     """Batches of any size, from a start of their own or after the fit."""
-    X, weights, other = subject.X, subject.weights, subject.all_rows[1]
+    X, other = subject.X, subject.all_rows[1]
     cut = len(subject.dense) // 2
     for mixture in (subject.new(), pickle.loads(pickle.dumps(subject.mixture))):
         begun = hasattr(mixture, "_fitted")
-        refusing(mixture.partial_fit, X, sample_weight=weights)
+        refusing(mixture.partial_fit, X, **subject.rest)
         seen = mixture.weight_seen_
         for batch in (X[:cut], X[:1], other):
             before = public(mixture)

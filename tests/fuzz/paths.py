@@ -12,7 +12,9 @@ from skvmf.model_selection import ComponentPath
 from skvmf.plotting import ComponentPathDisplay
 
 from ..hooks import few_rows_in_blocks
-from .common import Case, Subject
+from . import changes
+from .changes import Changeable, on_grid
+from .common import Case, Subject, promises_in
 from .data import Data, Weights, resolve
 from .runs import Refused, refusing
 from .subjects import assert_finite, assert_same, public
@@ -32,8 +34,12 @@ class PathCase(Case):
     def subject(self):
         return PathSubject(self)
 
+    @property
+    def promises(self):
+        return [*promises_in(changes.__name__), *super().promises]
 
-class PathSubject(Subject):
+
+class PathSubject(Changeable, Subject):
     """A fitted path with its data."""
 
     def __init__(self, case):
@@ -52,6 +58,14 @@ class PathSubject(Subject):
 
     def state(self, path):
         return found(path)
+
+    def stages(self, change, grid=None, **params):
+        path, X = self.new(), on_grid(self.X, grid)
+        path.set_params(estimator=change.estimator(path.estimator.set_params(**params)))
+        refusing(path.fit, change.rows(X), sample_weight=self.weights)
+        if path.refit:
+            tree = {"tree": path.linkage_[:, :2], "leaf_labels_": path.leaf_labels_}
+            yield change.state(path.best_estimator_, X, self.weights) | tree
 
     def inputs(self):
         yield self.X, self.case.data.make()

@@ -3,6 +3,8 @@
 Hypothesis shrinks to what is left out and to what stands first.
 """
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from .compositions import CompositionCase
@@ -12,6 +14,7 @@ from .data import (
     SPARSE_LAYOUTS,
     WEIGHTS,
     Data,
+    Known,
     Labels,
     Precisions,
     Range,
@@ -24,6 +27,7 @@ from .fisher_vectors import FisherVectorCase
 from .grammars import TAGS, GrammarCase, Rules, Sentences
 from .mixtures import MixtureCase
 from .paths import PathCase
+from .steps import STEPS, StepsCase
 from .streams import StreamCase
 
 SEEDS = st.integers(0, 999)
@@ -156,6 +160,12 @@ def weights():
     )
 
 
+def known():
+    """Return a strategy for known components, of none of the rows as often as of some."""
+    some = st.builds(Known, st.sampled_from([0.3, 1.0]), SEEDS)
+    return st.one_of(st.none(), some)
+
+
 OF_FREE_WEIGHTS = {"weight_concentration_prior", "weight_floor", "background"}
 
 
@@ -186,6 +196,7 @@ def mixture_cases(draw, name):
         data=draw(rows),
         weights=draw(weights()),
         other=draw(rows),
+        known=draw(known()),
     )
 
 
@@ -210,6 +221,7 @@ def stream_cases(draw):
         params=draw(parameters(MIXTURES[name], st.integers(1, 4))) | gaps,
         batches=draw(st.lists(rows, min_size=1, max_size=4).map(tuple)),
         weights=draw(weights()),
+        known=draw(known()),
     )
 
 
@@ -253,6 +265,7 @@ GRADIENTS = {
     "VonMisesFisherMixture": ("means", "weights", "concentrations"),
     "SparseGaussianMixture": ("means", "variances", "weights"),
 }
+NOT_OF_STEPS = {"fixed", "warm_start", "init_params"}  # which steps say, and what is by row
 ABOUT_ROWS = {"init_params", "weights_init", "means_init", "precisions_init", "covariance_type"}
 
 
@@ -383,10 +396,29 @@ def composition_cases(draw):
     )
 
 
+@st.composite
+def steps_cases(draw):
+    name = draw(st.sampled_from(list(MIXTURES)))
+    rows, gaps = draw(rows_for(name))
+    plain = rows.map(lambda data: replace(data, kind="normal", n=60, scale=1.0, offset=0.0))
+    options = {k: v for k, v in MIXTURES[name].items() if k not in NOT_OF_STEPS}
+    params = draw(parameters(options, st.integers(1, 4)))
+    params = {k: v for k, v in params.items() if not isinstance(v, Range)}
+    return StepsCase(
+        estimator=name,
+        params=params | gaps,
+        data=draw(st.one_of(plain, rows)),
+        weights=draw(weights()),
+        known=draw(known()),
+        steps=draw(st.lists(st.sampled_from(list(STEPS)), min_size=1, max_size=5).map(tuple)),
+    )
+
+
 STRATEGIES = {
     **{name: mixture_cases(name) for name in MIXTURES},
     "compositions": composition_cases(),
     "streams": stream_cases(),
+    "steps": steps_cases(),
     "ComponentPath": path_cases(),
     "FisherVectorTransformer": fisher_vector_cases(),
     "DependencyModelWithValence": grammar_cases(),

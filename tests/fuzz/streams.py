@@ -10,8 +10,10 @@ from sklearn.base import clone
 import skvmf
 
 from ..hooks import few_rows_in_blocks
-from .common import Case, Subject
-from .data import Data, Weights, resolve
+from . import changes
+from .changes import Changeable, on_grid
+from .common import Case, Subject, promises_in
+from .data import Data, Known, Weights, resolve
 from .runs import Refused, refusing
 from .subjects import assert_finite, assert_same, public
 from .uses import LAZY, in_chunks
@@ -25,33 +27,43 @@ class StreamCase(Case):
     params: dict = field(default_factory=dict)
     batches: tuple[Data, ...] = (Data(),)
     weights: Weights | None = None
+    known: Known | None = None
 
     def subject(self):
         return StreamSubject(self)
 
+    @property
+    def promises(self):
+        return [*promises_in(changes.__name__), *super().promises]
 
-class StreamSubject(Subject):
+
+class StreamSubject(Changeable, Subject):
     """A mixture after all batches; those that it refuses are left out."""
 
     def __init__(self, case):
         self.case, first = case, case.batches[0]
+        self.params = resolve({"random_state": 0} | case.params, first.whole())
         self.batches = []
         for data in case.batches:
-            weights = None if case.weights is None else case.weights.make(data.n)
-            self.batches.append((replace(data, d=first.d).make(), weights))
-        self.params = resolve({"random_state": 0} | case.params, first.whole())
+            data = replace(data, d=first.d)
+            rest = {"sample_weight": None if case.weights is None else case.weights.make(data.n)}
+            if case.known is not None:
+                background = self.params.get("background", False)
+                known = case.known.make(data.dense(), self.n_components, background)
+                rest["known_labels"] = known
+            self.batches.append((data.make(), rest))
         self.mixture = self.estimator = self.new()
-        refusing(self.mixture.partial_fit, self.batches[0][0], sample_weight=self.batches[0][1])
+        refusing(self.mixture.partial_fit, self.batches[0][0], **self.batches[0][1])
         self.taken = self.batches[:1]
-        for X, weights in self.batches[1:]:
+        for X, rest in self.batches[1:]:
             before = self.state(self.mixture)
             try:
-                refusing(self.mixture.partial_fit, X, sample_weight=weights)
+                refusing(self.mixture.partial_fit, X, **rest)
             except Refused:
                 assert_same(before, self.state(self.mixture))
             else:
                 assert_finite(public(self.mixture))
-                self.taken.append((X, weights))
+                self.taken.append((X, rest))
 
     def new(self, **params):
         return getattr(skvmf, self.case.estimator)(**(self.params | params))
@@ -73,9 +85,34 @@ class StreamSubject(Subject):
 
     def streamed(self, batches, mixture=None):
         mixture = self.new() if mixture is None else mixture
-        for X, weights in batches:
-            refusing(mixture.partial_fit, X, sample_weight=weights)
+        for X, rest in batches:
+            refusing(mixture.partial_fit, X, **rest)
         return mixture
+
+    @property
+    def data(self):
+        narrow = any(data.dtype == "float32" for data in self.case.batches)
+        return replace(self.case.batches[0], dtype="float32" if narrow else "float64")
+
+    @property
+    def is_smooth(self):
+        """Whether no batch holds what others do not."""
+        likes = {(data.kind, data.scale, data.offset) for data in self.case.batches}
+        return super().is_smooth and len(likes) == 1
+
+    def rows_of_fits(self):
+        rows = []
+        for X, rest in self.taken:
+            weights = rest["sample_weight"]
+            rows.append(X if weights is None or X.ndim != 2 else X[np.flatnonzero(weights > 0)])
+        return rows
+
+    def stages(self, change, grid=None, **params):
+        mixture = change.estimator(self.new(**params))
+        for X, rest in self.taken:
+            rows = on_grid(X, grid)
+            refusing(mixture.partial_fit, change.rows(rows), **rest)
+            yield change.state(mixture, rows, rest["sample_weight"])
 
 
 def weights_are_a_distribution(subject):
@@ -112,7 +149,7 @@ def pickles_go_on(subject):
 def dask_batches_are_batches_in_memory(subject):
     if any(data.layout == "csc" for data in subject.case.batches):
         return
-    lazy = [(in_chunks(X, len(subject.batches)), weights) for X, weights in subject.taken]
+    lazy = [(in_chunks(X, len(subject.batches)), rest) for X, rest in subject.taken]
     with few_rows_in_blocks(), dask.config.set(scheduler="synchronous"):
         states = [subject.state(subject.streamed(batches)) for batches in (subject.taken, lazy)]
     mine, other = ({k: v for k, v in state.items() if k not in LAZY} for state in states)
@@ -122,8 +159,8 @@ def dask_batches_are_batches_in_memory(subject):
 def a_fit_begins_afresh(subject):  # the last, for it changes the mixture
     if subject.params.get("warm_start"):
         return
-    X, weights = subject.batches[0]
-    expected = refusing(subject.new().fit, X, sample_weight=weights)
-    fitted = refusing(clone(subject.mixture).fit, X, sample_weight=weights)
+    X, rest = subject.batches[0]
+    expected = refusing(subject.new().fit, X, **rest)
+    fitted = refusing(clone(subject.mixture).fit, X, **rest)
     assert_same(public(expected), public(fitted))
-    assert_same(public(expected), public(subject.mixture.fit(X, sample_weight=weights)))
+    assert_same(public(expected), public(subject.mixture.fit(X, **rest)))

@@ -22,13 +22,13 @@ READ_AS = {"float16": "float32", "int8": "float32", "uint8": "float32", "bool": 
 
 
 def interrupted_fits_end_the_same(subject):
-    X, weights = subject.X, subject.weights
+    X = subject.X
     with tempfile.TemporaryDirectory() as folder:
         path, n_writes = os.path.join(folder, "fit.npz"), 1 + subject.case.data.seed % 9
         begun = subject.new(checkpoint=path)
         with writing_at_once():
-            killed_after(n_writes, lambda: refusing(begun.fit, X, sample_weight=weights))
-        ended = subject.new(checkpoint=path).fit(X, sample_weight=weights)
+            killed_after(n_writes, lambda: refusing(begun.fit, X, **subject.rest))
+        ended = subject.new(checkpoint=path).fit(X, **subject.rest)
     assert_same(public(subject.mixture), public(ended))
     moments = [mixture._running_statistics.moments for mixture in (subject.mixture, ended)]
     for mine, other in zip(*moments, strict=True):
@@ -47,7 +47,7 @@ def dask_rows_are_rows_in_memory(subject):
     lazy = in_chunks(subject.X, subject.case.data.seed)
     with few_rows_in_blocks(), dask.config.set(scheduler="synchronous"):
         mixture = subject.fit(subject.new())
-        other = refusing(subject.new().fit, lazy, sample_weight=subject.weights)
+        other = refusing(subject.new().fit, lazy, **subject.rest)
         expected, found = public(mixture), public(other)
         shares = [np.asarray(values.pop("probabilities_")) for values in (expected, found)]
         labels = [np.asarray(values.pop("labels_")) for values in (expected, found)]
@@ -67,7 +67,7 @@ def narrow_types_hold_the_same_rows(subject):
     found, told = [], []
     for values in (X, X.astype(READ_AS[narrow])):
         try:
-            mixture = refusing(subject.new().fit, values, sample_weight=subject.weights)
+            mixture = refusing(subject.new().fit, values, **subject.rest)
         except Refused as refusal:
             told.append(str(refusal))
         else:

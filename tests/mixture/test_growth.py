@@ -160,3 +160,26 @@ def test_directions_known_as_outliers_have_no_part_either():
     mixture.fit(X, known_labels=known)
     reference = VonMisesFisherMixture(3, background=True, random_state=0, max_iter=0).fit(X[OLD])
     assert_allclose(mixture.mean_directions_, reference.mean_directions_)
+
+
+def test_degrees_of_freedom_by_component_where_one_has_been_pruned():
+    """The search for more components has those of the components that are left."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) + 9 * rng.integers(-1, 2, size=(60, 1))
+    mixture = StudentTMixture(
+        4,
+        degrees_of_freedom=[5.0, 9.0, 20.0, 30.0],
+        weight_concentration_prior=[0.5, 1.0, 2.0, -30.0],
+        warm_start=True,
+        random_state=0,
+    ).fit(X)
+    assert mixture.n_active_components_ < 4
+    of_old = mixture.degrees_of_freedom_
+    alive = mixture.weights_ > 0
+    mixture.set_params(
+        n_components=6,
+        max_iter=0,
+        degrees_of_freedom=[5.0, 9.0, 20.0, 30.0, 7.0, 8.0],
+        weight_concentration_prior=1.0,
+    ).fit(X)
+    assert_array_equal(mixture.degrees_of_freedom_[:4][alive], of_old[alive])

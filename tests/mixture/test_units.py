@@ -57,6 +57,60 @@ def test_powers_of_two_change_no_bit(kind, covariance_type, init_params, backgro
     assert_same(*fits, POWERS)
 
 
+@pairwise(
+    kind=[SparseGaussianMixture, StudentTMixture, RelativeGMM],
+    covariance_type=["full", "tied", "diag"],
+    background=[False, True],
+    known=[False, True],
+    copies=[1, 40],  # rows of a pattern are taken together where there are many
+)
+def test_powers_of_two_change_no_bit_where_values_are_missing(
+    kind, covariance_type, background, known, copies
+):
+    """The determinants of what is missing, too, are taken in units of the features' spread."""
+    rows = X.copy()
+    rows[np.random.default_rng(2).random(X.shape) < 0.05] = np.nan
+    rows, labels = np.tile(rows, (copies, 1)), np.tile(known_labels(), copies)
+    options = dict(covariance_type=covariance_type, reg_covar=0, background=background)
+    options |= dict(missing_values="marginal", random_state=0, max_iter=5, tol=1e-9)
+    if kind is RelativeGMM:
+        labels[:] = -1  # classes may not be in order
+    first, second = (
+        kind(3, **options).fit(rows * units, known_labels=labels if known else None)
+        for units in (1.0, POWERS)
+    )
+    assert_array_equal(first.weights_, second.weights_)
+    assert_array_equal(first.means_, second.means_ / POWERS)
+    assert_array_equal(first.probabilities_, second.probabilities_)
+
+
+@pytest.mark.parametrize("solver", ["ecm", "em"])
+@pytest.mark.parametrize("order", ["means", "scales", "both"])
+def test_powers_of_two_change_no_bit_of_ordered_components(order, solver):
+    """Which equation LAPACK solves first, by its size, does not depend on units."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        rows, units = rng.normal(size=(60, 3)), 2.0 ** rng.integers(-9, 10, 3)
+        options = dict(order=order, solver=solver, random_state=0, reg_covar=0, max_iter=20)
+        first = RelativeGMM(4, clearance=0.125, **options).fit(rows)
+        second = RelativeGMM(4, clearance=0.125 * units[0], **options).fit(rows * units)
+        assert_array_equal(first.means_, second.means_ / units)
+        assert_array_equal(first.probabilities_, second.probabilities_)
+
+
+def test_the_rounding_of_a_bound_is_the_same_in_any_unit():
+    """Bounds that fall by reg_covar end a fit at the best; which falls count has no unit."""
+    rng = np.random.default_rng(133)  # of 300, the one whose bound falls by about the rounding
+    rows, labels = 1e-3 * np.eye(4)[rng.integers(4, size=20)], rng.integers(2, size=20)
+    n_steps = set()
+    for unit in 2.0 ** np.arange(-20, 21, 10):
+        mixture = SparseGaussianMixture(
+            2, init_params=labels, reg_covar=1e-6 * unit**2, weight_concentration_prior=1.0
+        )
+        n_steps.add(mixture.fit(rows * unit).n_iter_)
+    assert len(n_steps) == 1
+
+
 @pytest.mark.parametrize("init_params", ["merging", Y, "means"])
 def test_powers_of_two_change_no_bit_of_given_starts(init_params):
     def fit(units):

@@ -144,15 +144,20 @@ def test_a_zero_row_counts_nothing(form):
 
 
 @pairwise(
-    weight=[1e30, 1e100, 1e300], warm_start=[False, True], form=[np.asarray, sparse.csr_array]
+    weight=[1e30, 1e100, 1e300],
+    of_others=[1.0, 1e-30, 1e-200],
+    warm_start=[False, True],
+    form=[np.asarray, sparse.csr_array],
 )
-def test_a_zero_row_may_weigh_more_than_all_others(form, warm_start, weight):
+def test_a_zero_row_may_weigh_more_than_all_others(form, warm_start, weight, of_others):
     X, _ = directions(60, 4)
     X = form(np.vstack([X, np.zeros((1, 4))]).astype(np.float32))
     found = []
-    for last in (1.0, weight):
-        mixture = VonMisesFisherMixture(2, warm_start=warm_start, random_state=0).fit(X)
-        mixture.fit(X, sample_weight=np.append(np.ones(60), last))
+    for last in (of_others, weight):
+        mixture = VonMisesFisherMixture(
+            2, concentration_prior=0, warm_start=warm_start, random_state=0
+        ).fit(X)
+        mixture.fit(X, sample_weight=np.append(np.full(60, of_others), last))
         found.append((mixture.means_, mixture.weights_, mixture.lower_bound_))
     for one, other in zip(*found, strict=True):
         assert_array_equal(one, other)

@@ -61,7 +61,8 @@ def run_em(
     """Increase the lower bound on rows, from a point or the state of an earlier run.
 
     A point's ``expect(rows)`` returns what its ``bound(stats)`` and ``maximize(stats, rows)``
-    take; the latter is the next point. ``comparable(after)`` says whether a small change of the
+    take; the latter is the next point. ``size_of_bound(stats)`` is what the bound's rounding is a
+    share of, in any units of the features. ``comparable(after)`` says whether a small change of the
     bound is the end: not if a component has been pruned, or moved to a row.
 
     Where bounds have fallen since components were last moved or pruned, as `reg_covar` lets them,
@@ -108,7 +109,8 @@ def run_em(
                 converged = abs(bounds[-1] - bounds[-2]) <= least_gain
             if converged or stop or n_iter == max_iter:
                 fall = bounds[best[0]] - bounds[-1]
-                if tol is not None and fall > _ROUNDING[rows.dtype.name] * max(1, abs(bounds[-1])):
+                rounding = _ROUNDING[rows.dtype.name] * point.size_of_bound(stats)
+                if tol is not None and fall > rounding:
                     n_iter, point = best
                     stats = point.expect(rows)
                 return EMResult(point, bounds[: n_iter + 1], n_iter, converged, bool(stop), stats)

@@ -302,7 +302,8 @@ class Point:
         own = assigned.of_components(params.n_components)
         moments = self.family.moments(block, own, params.components, assigned.scores.cache)
         block.buffers.release("scores", assigned.scores.unnormalized)
-        public_values = np.maximum(values - self.family.log_units(block), LEAST)
+        log_units = self.family.log_units(block)
+        public_values = np.maximum(values - log_units, LEAST)
         value = weighted_sum(block.weights, public_values)
         # An empty component is moved to none of these: rows that do not count, and known ones.
         values[block.weights == 0] = np.inf
@@ -320,6 +321,7 @@ class Point:
             worst_values=values[worst].astype(np.float64),
             worst_rows=block.start + worst,
             buffers=block.buffers,
+            log_units=float((block.weights * log_units).sum()),
         )
 
     def _least_likely(self, values: Array, counts: Array) -> Array:
@@ -343,6 +345,10 @@ class Point:
         if self.params.offsets is not None and self.mixture.size_limits is not None:
             log_prior += self.mixture.size_limits.value(self.params.offsets)
         return min(max((stats.value + log_prior) / stats.total, -_LARGEST), _LARGEST)
+
+    def size_of_bound(self, stats: Statistics) -> float:
+        """Return the size of the bound in units of the features' spread, at least 1."""
+        return max(1.0, abs(self.bound(stats) + stats.log_units / stats.total))
 
     def comparable(self, after: "Point") -> bool:
         """Return whether a small change of the bound to another point is the end of a fit."""

@@ -212,6 +212,7 @@ class _Near:
             for near, part in map_reduce(partial(self._expect, span), some).total():
                 total.value += part.value
                 total.total += part.total
+                total.log_units += part.log_units
                 total.counts[_with_background(near, params)] += part.counts
                 moments = list(map(np.moveaxis, part.moments, family.component_axes, repeat(0)))
                 if not sums:

@@ -94,11 +94,7 @@ class CovarianceType(ABC):
         """
         K, d = means.shape
         cholesky = self.cholesky(covariances)
-        diagonals = self.variances(cholesky)
-        if units is not None:
-            diagonals = diagonals * units
-        n_equal = d // diagonals.shape[-1]  # one variance for all features counts d times
-        log_det = n_equal * np.log(diagonals).sum(axis=-1)
+        log_det = self.log_det(cholesky, d, units)
         if self.shared:
             log_det = np.full(K, log_det)
         centre = means.sum(axis=0) / K
@@ -111,6 +107,15 @@ class CovarianceType(ABC):
         return products.GaussianComponents(
             means, covariances, cholesky, log_det, centred_at, spread
         )
+
+    def log_det(self, cholesky: Array, d: int, units: Array | None = None) -> Array:
+        """Return the logarithms of the determinants of roots, in units (d,) if given."""
+        diagonals = self.variances(cholesky)
+        if units is not None:
+            diagonals = diagonals * units
+        n_equal = d // diagonals.shape[-1]  # one variance for all features counts d times
+        log_det: Array = n_equal * np.log(diagonals).sum(axis=-1)
+        return log_det
 
     def in_other_units(self, covariances: Array, units: Array) -> Array:
         """Return covariances of features that are multiplied by units (d,)."""
@@ -379,6 +384,24 @@ class Spherical(Diagonal):
 COVARIANCE_TYPES: dict[str, CovarianceType] = {
     kind.name: kind for kind in (Full(), Tied(), Diagonal(), Spherical())
 }
+
+
+def near_unit_diagonal(matrices: Array) -> Array:
+    """Return powers of two (..., d) that rows and columns times them have diagonals near one.
+
+    LAPACK picks pivots by size. With these factors the picks, and all bits, are the same in units
+    of features that differ by powers of two.
+    """
+    exponents = np.frexp(np.diagonal(matrices, axis1=-2, axis2=-1))[1]
+    return np.ldexp(1.0, -exponents // 2)
+
+
+def inverses(matrices: Array) -> Array:
+    """Return the inverses of positive definite matrices (K, d, d)."""
+    units = near_unit_diagonal(matrices)
+    factors = units[:, :, None] * units[:, None, :]
+    inverted: Array = np.linalg.inv(matrices * factors) * factors
+    return inverted
 
 
 def _precisions_cholesky(covariances: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from ..._kernels import missing as kernels
 from ..._typing import Array
 from ..rows.blocks import DenseBlock
-from .covariance import COVARIANCE_TYPES, CovarianceType
+from .covariance import COVARIANCE_TYPES, CovarianceType, inverses
 from .gaussian_products import GaussianComponents, full_moments, full_scores
 from .responsibilities import DenseResponsibilities
 
@@ -64,18 +64,14 @@ class ObservedRows:
         scores = np.empty(shape)
         log_dets = np.empty(shape)  # of the precisions of missing features
         if self._kind.full:
-            arguments = self._arguments(self._others)
-            kernels.full_scores(*arguments, self._roots, scores, log_dets)
-            if units is not None:
-                log_dets += 2 * (self._rows.mask @ np.log(units))[:, None]
+            self._full_scores(units, scores, log_dets)
             for rows in self._frequent:
                 pattern = self._pattern(rows)
-                scores[rows] = full_scores(
-                    self._rows.X[rows][:, pattern.observed], pattern.marginal
-                )
-                log_dets[rows] = 2 * (components.log_det - pattern.marginal.log_det)
-                if units is not None:  # which the determinant of the marginal lacks
-                    log_dets[rows] -= 2 * np.log(units[pattern.observed]).sum()
+                observed = pattern.observed
+                scores[rows] = full_scores(self._rows.X[rows][:, observed], pattern.marginal)
+                units_of_observed = None if units is None else units[observed]
+                log_det = FULL.log_det(pattern.marginal.cholesky, len(observed), units_of_observed)
+                log_dets[rows] = 2 * (components.log_det - log_det)
         else:
             scales = self._by_feature(components.cholesky)
             kernels.diagonal_scores(self._rows.X, components.means, scales, scores)
@@ -83,6 +79,23 @@ class ObservedRows:
             log_dets = np.dot(self._rows.mask, 2 * np.log(scales).T)
         log_dets = self._as_given(log_dets)
         return self._as_given(scores), 0.5 * (_LOG_2PI * self._rows.n_missing[:, None] - log_dets)
+
+    def _full_scores(self, units: Array | None, scores: Array, log_dets: Array) -> None:
+        """Set the scores and determinants of rows whose patterns are not frequent.
+
+        The kernel gets rows in the powers of two next to the units, which changes no bit of scores:
+        so determinants, too, have the same bits in units that differ by powers of two.
+        """
+        X, patterns, means, precisions, work = self._arguments(self._others)
+        roots = self._roots
+        if units is not None:
+            mantissas, exponents = np.frexp(units)
+            powers = np.ldexp(1.0, exponents)
+            X, means, roots = X / powers, means / powers, roots * powers
+            precisions = precisions * np.outer(powers, powers)
+        kernels.full_scores(X, patterns, means, precisions, work, roots, scores, log_dets)
+        if units is not None:
+            log_dets += 2 * (self._rows.mask @ np.log(mantissas))[:, None]
 
     def moments(self, weights: Array, shares: Array) -> tuple[Array, Array]:
         """Return centred moments by `weights` (n, K), conditional covariances by `shares`."""
@@ -146,7 +159,7 @@ class ObservedRows:
         )
         # By precisions P the missing features have the covariance P_mm^-1 given the observed ones,
         # and the conditional mean -P_mm^-1 P_mo x_o.
-        of_missing = np.linalg.inv(self._precisions[:, missing[:, None], missing])
+        of_missing = inverses(self._precisions[:, missing[:, None], missing])
         extension = np.zeros((K, d, len(observed)))
         extension[:, observed, np.arange(len(observed))] = 1
         extension[:, missing] = -of_missing @ self._precisions[:, missing[:, None], observed]

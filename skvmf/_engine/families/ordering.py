@@ -24,7 +24,7 @@ from sklearn.isotonic import isotonic_regression
 from ..._typing import Array
 from ..rows.blocks import DenseBlock
 from ..rows.sources import RowSource
-from .covariance import CovarianceType, per_component
+from .covariance import CovarianceType, near_unit_diagonal, per_component
 from .family import Constraint, Update
 from .gaussian import Gaussian
 from .gaussian_products import GaussianComponents
@@ -190,7 +190,10 @@ class RelativeECM(MeanUpdate):
 
 def _solve(precision: Array, vector: Array) -> Array:
     """Solve for a vector (d,); the matrix (d, d) or its diagonal (d,) is positive."""
-    return np.linalg.solve(precision, vector) if precision.ndim == 2 else vector / precision
+    if precision.ndim == 1:
+        return vector / precision
+    units = near_unit_diagonal(precision)
+    return np.linalg.solve(precision * np.outer(units, units), vector * units) * units
 
 
 def _covariance_column(precision: Array, feature: int) -> Array:

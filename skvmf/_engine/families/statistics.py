@@ -34,6 +34,8 @@ class Statistics:
         The numbers of these rows.
     buffers : BufferPool, default=None
         Where arrays of first moments go once they are added.
+    log_units : float, default=0.0
+        By how much the value is lower than one in units of the features' spread.
     unit : float, default=1.0
         What a weight of 1 stands for (`RowSource.weight_unit`). Statistics that are added have
         the same.
@@ -47,11 +49,13 @@ class Statistics:
     worst_values: Array = field(default_factory=partial(np.empty, 0))
     worst_rows: Array = field(default_factory=partial(np.empty, 0, np.int64))
     buffers: BufferPool | None = None
+    log_units: float = 0.0
     unit: float = 1.0
 
     def __iadd__(self, other: "Statistics") -> "Statistics":
         self.value += other.value
         self.total += other.total
+        self.log_units += other.log_units
         self.counts += other.counts
         for mine, theirs in zip(self.moments, other.moments, strict=True):
             mine += theirs
@@ -83,6 +87,7 @@ class Statistics:
             self,
             value=factor * self.value,
             total=factor * self.total,
+            log_units=factor * self.log_units,
             counts=factor * self.counts,
             moments=tuple(factor * moment for moment in self.moments),
             buffers=None,

@@ -21,9 +21,15 @@ def weight_unit(largest: float) -> float:
 
 
 def in_units(weights: Array, largest: float) -> Array:
-    """Return weights in the unit that belongs to the largest; a weight of zero stays zero."""
+    """Return weights in the unit that belongs to the largest; a weight of zero stays zero.
+
+    The largest is that of rows that count. Zero rows of directions do not, so theirs may be larger
+    by any factor, and are brought down to it.
+    """
     unit = weight_unit(largest)
-    return weights if unit == 1 else weights / largest * (largest / unit)
+    if unit == 1:
+        return weights
+    return np.minimum(weights, largest) / largest * (largest / unit)
 
 
 class Reservoir:

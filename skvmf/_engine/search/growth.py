@@ -34,6 +34,9 @@ def centres_of_added(
         free = is_unknown[n_old:]
     centres = np.vstack([old, added])
     search = replace(start, n_components=len(centres))
+    numbers = np.append(np.flatnonzero(fitted.weights > 0), np.arange(n_old, start.n_components))
+    if len(numbers) < start.n_components:  # what is given by number is that of these components
+        in_units = in_units.renumbered(numbers)
     is_free = np.append(np.zeros(len(old), dtype=bool), free)
     completed = search.completed(in_units, rows, centres, is_free, rng)
     return completed[len(old) :] * units
