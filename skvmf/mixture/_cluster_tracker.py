@@ -139,7 +139,7 @@ class ClusterTracker(RowsEstimator):
         (n_clusters, n_features)) is the mean, or the mean direction. "drift" is how far it is from
         where it was at birth, in standard errors of the difference of two means: the root of the
         mean square over features. Without drift it is 1, or less where the same rows count twice.
-    sizes_ : ndarray of shape (n_batches_ + 1, n_ids)
+    sizes_ : ndarray of shape (n_batches + 1, n_ids)
         The weight of the rows of each batch, the first of which is the fit's, that each id has, as
         `events_` has it: births and merges change the rows of the window.
     events_ : list of dict
