@@ -139,15 +139,15 @@ class MultiStart:
         mixture = point.mixture
         weights = mixture.weight_prior.clip(point.params.weights)
         point = point.at(replace(point.params, weights=weights))
+        reached = self.checkpoint.reached(mixture, run)
         watch, finish = self.progress.task(
             f"{_TITLES[kind]} {i}",
             lambda point: self.attributes(self._in_all_columns(point)[0].sorted()[0]),
             self.max_iter,
             detail=f"{self.rows.n_rows} rows, {point.n_components} components",
             tol=self.tol,
-            at_once=self.checkpoint.reached(mixture, run) is not None,
+            at_once=reached is not None,
         )
-        reached = self.checkpoint.reached(mixture, run)
         state = reached or EMState(point)
         steps = None
         if kind == LIMITED:

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+from scipy.sparse import coo_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import Bunch, check_random_state
 
 from .._engine.em.calibration import Judged, best_temperature
-from .._sklearn import refuse_mask
+from .._engine.em.matching import best_pairs
 from .._typing import Array, MatrixLike, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
 from ..mixture._calibration import classes_of_rows, judged_by_labels, judged_of
-from ..mixture._rows import in_memory
+from ..mixture._rows import array_in_memory, in_memory, weights_of
 from ._components import join, log_affinities, read_mixture, with_features_of
 from ._memberships import before_and_after, refuse_others
 from ._pipeline import split_pipeline
@@ -104,18 +103,9 @@ def _assigned(overlaps: Array, columns: Array) -> tuple[Array, Array, Array]:
         rows, assigned = linear_sum_assignment(overlaps, maximize=True)
         return rows, assigned, overlaps[rows, assigned]
 
-    # A row that none of its columns is left for gets a column of its own, which costs more than
-    # any other. A sparse graph has no edge of cost 0, so costs are between 1 and 2.
-    n_columns = int(columns.max()) + 1
-    costs = np.append(2 - overlaps, np.full((m, 1), 2.0), axis=1)
-    columns = np.append(columns, n_columns + np.arange(m)[:, np.newaxis], axis=1)
-    # SciPy's matching takes indices of 32 bits only.
-    edges = np.repeat(np.arange(m, dtype=np.int32), n + 1), columns.ravel().astype(np.int32)
-    graph = csr_array((costs.ravel(), edges), shape=(m, n_columns + m))
-    rows, assigned = min_weight_full_bipartite_matching(graph)
-    overlaps = 2 - np.asarray(graph[rows, assigned]).ravel()
-    has_partner = assigned < n_columns
-    return rows[has_partner], assigned[has_partner], overlaps[has_partner]
+    places = np.repeat(np.arange(m), n), columns.ravel()
+    shape = m, int(columns.max()) + 1
+    return best_pairs(coo_array((overlaps.ravel(), places), shape=shape))
 
 
 def renumber_components(
@@ -244,12 +234,8 @@ def component_stability(
     rng = check_random_state(random_state)
     labels = mixture.predict(X)
     n_rows = len(labels)
-    weights = np.ones(n_rows)
-    if sample_weight is not None:
-        refuse_mask(sample_weight, "sample_weight")
-        weights = np.asarray(in_memory(sample_weight))
-    refuse_mask(known_labels, "known_labels")
-    known = None if known_labels is None else np.asarray(in_memory(known_labels))
+    weights = weights_of(sample_weight, X)
+    known = None if known_labels is None else array_in_memory(known_labels, "known_labels")
     if known is None and mixture._skvmf_has_known_labels:
         warn(
             "The mixture was fitted with known labels, and it is fitted again without them, which "

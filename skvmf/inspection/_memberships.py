@@ -12,12 +12,11 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils import Bunch
 
 from .._engine.em.calibration import Judged, Reliability, reliability
-from .._sklearn import refuse_mask
 from .._typing import MatrixLike, RandomState
 from ..distributions._arguments import check_count
 from ..mixture._base import BaseMixture
 from ..mixture._calibration import N_BINS, judged_rows
-from ..mixture._rows import in_memory
+from ..mixture._rows import array_in_memory, in_memory
 from ._pipeline import split_pipeline
 
 
@@ -172,8 +171,7 @@ def coverage_curve(mixture: Any, X: MatrixLike, y: ArrayLike, *, n_points: int =
     """
     check_count(n_points, "n_points")
     X = in_memory(X)
-    refuse_mask(y, "y")
-    y = np.asarray(in_memory(y))
+    y = array_in_memory(y, "y")
     labels = np.asarray(mixture.predict(X))
     if y.shape != labels.shape:
         raise ValueError(f"y should be of shape {labels.shape}, got {y.shape}.")

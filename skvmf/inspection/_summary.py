@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.em.mixture import Point
 from .._engine.rows.reading import canonical
 from .._kernels.rows import csr_normalize, normalize_rows
-from .._sklearn import check_rows, num_samples, refuse_mask
+from .._sklearn import check_rows, num_samples
 from .._typing import Array, Matrix
 from ..mixture import ClusterTracker, RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
 from ..mixture._parameters import of_other_components
-from ..mixture._rows import in_memory
+from ..mixture._rows import array_in_memory, in_memory
 from ._components import is_directional, log_affinities, log_densities, read_mixture
 from ._memberships import reliability_in_words
 from ._pipeline import split_pipeline
@@ -69,7 +69,7 @@ def component_rows(
         columns["typical"].append(members[np.argsort(-closeness, kind="stable")[:n_rows]])
         columns["doubtful"].append(members[np.argsort(own, kind="stable")[:n_rows]])
     columns["sizes"] = np.array(columns["sizes"])
-    is_calibrated = reliability_in_words(mixture) is not None
+    is_calibrated = getattr(mixture, "_skvmf_reliability", None) is not None
     columns["memberships"] = np.array(columns["memberships"]) if is_calibrated else None
     columns["cosines"] = np.array(columns["cosines"]) if is_directional(fitted) else None
     return labels, columns | {"n_outliers": int(np.count_nonzero(labels == -1))}
@@ -497,8 +497,7 @@ def _of_components(
 
 def of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
     """Return a mixture with a component for each label, estimated from the rows that have it."""
-    refuse_mask(labels, "labels")
-    labels = np.asarray(in_memory(labels))
+    labels = array_in_memory(labels, "labels")
     n_rows = num_samples(X)
     is_valid = labels.shape == (n_rows,) and labels.dtype.kind in "iu"
     if not is_valid or labels.min(initial=0) < -1 or labels.max(initial=-1) < 0:

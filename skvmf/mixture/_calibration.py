@@ -11,14 +11,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._engine.em import predictions
-from .._engine.em.calibration import Judged, in_order_of, matched_by_rows
+from .._engine.em.calibration import Judged
+from .._engine.em.matching import in_order_of, matched_by_rows
 from .._engine.em.posterior import FenchelYoungPosterior
 from .._engine.rows.parallel import limited_blas
-from .._sklearn import check_sample_weight, num_samples, safe_indexing
+from .._sklearn import num_samples, safe_indexing
 from .._typing import Array, MatrixLike, RandomState, warn
 from ..distributions._arguments import check_count, checked_generator
 from ._checks import checked_known_labels
-from ._rows import in_memory, is_lazy
+from ._rows import in_memory, is_lazy, weights_of
 
 # Rows that are compared after each fit: enough for one number, with some megabytes of
 # memberships.
@@ -125,9 +126,7 @@ def judged_rows(
     """Return what fits to drawn rows, or known labels, say of rows that were not drawn."""
     refuse_uncalibrated(mixture, X)
     check_count(n_resamples, "n_resamples")
-    weights = np.ones(num_samples(X))
-    if sample_weight is not None:
-        weights = check_sample_weight(in_memory(sample_weight), X)
+    weights = weights_of(sample_weight, X)
     known = None
     if known_labels is not None:
         known = classes_of_rows(mixture, X, known_labels)
@@ -201,7 +200,7 @@ def _fitted_again(
         setattr(again, name, value)
     if np.ndim(again.init_params) > 0:
         again.init_params = np.asarray(again.init_params)[rows]  # a given partition
-    if getattr(again, "size_limits", None) is not None and mixture.weight_seen_ > 0:
+    if again.size_limits is not None and mixture.weight_seen_ > 0:
         again.size_limits = _in_means(again.size_limits, mixture.weight_seen_ / K)
     known_labels = None
     if known is not None:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from scipy.special import betainc
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -18,22 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.families.family import MergeCost
 from .._engine.families.merging import chance_gain, merge_greedily
-from .._sklearn import (
-    Interval,
-    RowsEstimator,
-    all_or_nothing,
-    check_sample_weight,
-    fit_context,
-    refuse_mask,
-    safe_indexing,
-)
+from .._engine.rows.reading import stacked
+from .._sklearn import Interval, RowsEstimator, all_or_nothing, fit_context, safe_indexing
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState
 from ..distributions._arguments import checked_generator
 from ._base import BaseMixture
 from ._gaussian import BaseEllipticalMixture
 from ._parameters import of_other_components
 from ._relative_gmm import RelativeGMM
-from ._rows import _validated_array, in_memory
+from ._rows import _validated_array, array_in_memory, in_memory, weights_of
 
 # Rows for each fine cluster, on average: with 15 or 30 the topics of newsgroups had about the same
 # evidence, and fewer clusters are faster.
@@ -259,7 +251,7 @@ class ClusterTracker(RowsEstimator):
         """
         if isinstance(self.mixture, RelativeGMM):
             raise ValueError("RelativeGMM sorts its components, and clusters would change ids.")
-        if getattr(self.mixture, "size_limits", None) is not None:
+        if self.mixture.size_limits is not None:
             raise ValueError(
                 f"The mixture has size_limits={self.mixture.size_limits!r}, and the clusters of a "
                 "stream grow and fade: use size_limits=None."
@@ -274,11 +266,10 @@ class ClusterTracker(RowsEstimator):
                 if name in vars(mixture):
                     setattr(self, name, getattr(mixture, name))
             rows = _validated_array(mixture, X, reset=False)
-            weights = _weights(sample_weight, rows)
+            weights = weights_of(sample_weight, rows)
             labels = np.array(mixture.labels_)
-            refuse_mask(known_labels, "known_labels")
             if known_labels is not None:
-                known = np.asarray(known_labels)
+                known = array_in_memory(known_labels, "known_labels")
                 labels = np.where(known >= 0, known, labels)
             alive = np.flatnonzero(mixture.weights_ > 0)
             self._seed = int(checked_generator(self.random_state).integers(2**31))
@@ -306,9 +297,7 @@ class ClusterTracker(RowsEstimator):
             if len(alive) < mixture.n_components:
                 self.mixture_ = self._estimated()
             self._first_means = _means(self.mixture_)
-            self._first_rows = _sums(labels, weights, alive) ** 2 / np.maximum(
-                _sums(labels, weights**2, alive), _TINY
-            )
+            self._first_rows = _n_effective(labels, weights, alive)
             self._tell_clusters()
         return self
 
@@ -353,7 +342,7 @@ class ClusterTracker(RowsEstimator):
             scores = self.mixture_.score_samples(X)
             self._refuse_far(scores)
             rows = _validated_array(self.mixture_, X, reset=False)
-            weights = _weights(sample_weight, rows)
+            weights = weights_of(sample_weight, rows)
             ids = np.where(components < 0, -1, self.ids_[components])
             if known_labels is not None:
                 ids = self._with_known(ids, known_labels)
@@ -427,7 +416,7 @@ class ClusterTracker(RowsEstimator):
 
     def _drift(self, means: Array) -> Array:
         """Return how far means are from those at birth, in standard errors."""
-        errors = 1 / np.maximum(self._n_effective(), _TINY) + 1 / self._first_rows
+        errors = 1 / np.maximum(self._n_effective_now(), _TINY) + 1 / self._first_rows
         squares = (means - self._first_means) ** 2
         squares = squares / np.maximum(_variances(self.mixture_) * errors[:, np.newaxis], _TINY)
         n_free = means.shape[1]
@@ -435,12 +424,9 @@ class ClusterTracker(RowsEstimator):
             n_free = max(n_free - 1, 1)  # a direction has one degree of freedom less
         return np.asarray(np.sqrt(squares.sum(axis=1) / n_free))
 
-    def _n_effective(self) -> Array:
-        """Return how many rows of weight 1 would tell the mean of each live cluster as well."""
-        _, ids, weights, ages = self._kept()
-        weights = self._faded(weights, ages)
-        squares = _sums(ids, weights**2, self.ids_)
-        return _sums(ids, weights, self.ids_) ** 2 / np.maximum(squares, _TINY)
+    def _n_effective_now(self) -> Array:
+        ids, weights, ages = self._kept()
+        return _n_effective(ids, self._faded(weights, ages), self.ids_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -470,8 +456,7 @@ class ClusterTracker(RowsEstimator):
             )
 
     def _with_known(self, ids: Array, known_labels: ArrayLike) -> Array:
-        refuse_mask(known_labels, "known_labels")
-        known = np.asarray(known_labels)
+        known = array_in_memory(known_labels, "known_labels")
         if known.shape != ids.shape or not np.isin(known, [-1, *self.ids_]).all():
             raise ValueError(
                 "known_labels should be the id of a live cluster or -1 for each row of X; live are "
@@ -496,7 +481,7 @@ class ClusterTracker(RowsEstimator):
             keys = np.log(rng.exponential(size=len(ids))) - np.log(weights)
         keys -= (self.n_batches_ - age) * np.log(2) / self.half_life
         self._past_weight += float(weights.sum()) * self._decay**age
-        rows = _stacked([self._reservoir, rows])
+        rows = stacked([self._reservoir, rows])
         ids = np.append(self._reservoir_ids, ids)
         keys = np.append(self._reservoir_keys, keys)
         kept = np.sort(np.argsort(keys, kind="stable")[: self.reservoir_size])
@@ -505,15 +490,18 @@ class ClusterTracker(RowsEstimator):
         self._reservoir_ids = ids[kept]
         self._reservoir_keys = keys[kept]
 
-    def _kept(self) -> tuple[Any, Array, Array, Array]:
-        """Return rows of the window and the reservoir, their ids, weights and ages; -1: earlier."""
+    def _kept_rows(self) -> Any:
+        """Return the rows of the window and the reservoir."""
+        return stacked([*(batch.rows for batch in self._window), self._reservoir])
+
+    def _kept(self) -> tuple[Array, Array, Array]:
+        """Return ids, weights and ages of the rows that are kept; those of earlier ones are -1."""
         window = self._window
         n_earlier = len(self._reservoir_ids)
-        rows = _stacked([*(batch.rows for batch in window), self._reservoir])
         ids = np.concatenate([*(batch.ids for batch in window), self._reservoir_ids])
         weights = [batch.weights for batch in window] + [np.ones(n_earlier)]
         ages = [np.full(len(batch.ids), self.n_batches_ - batch.number) for batch in window]
-        return rows, ids, np.concatenate(weights), np.concatenate([*ages, np.full(n_earlier, -1)])
+        return ids, np.concatenate(weights), np.concatenate([*ages, np.full(n_earlier, -1)])
 
     def _faded(self, weights: Array, ages: Array) -> Array:
         """Return weights with decay; a row of the reservoir stands for all that fade like it."""
@@ -522,7 +510,7 @@ class ClusterTracker(RowsEstimator):
 
     def _estimated(self, ids: Array | None = None, live: Array | None = None) -> BaseMixture:
         """Return the mixture of the live clusters, from the rows that are kept and their ids."""
-        rows, own_ids, weights, ages = self._kept()
+        own_ids, weights, ages = self._kept()
         ids = own_ids if ids is None else ids
         live = self.ids_ if live is None else live
         weights = self._faded(weights, ages)
@@ -537,14 +525,16 @@ class ClusterTracker(RowsEstimator):
             "background": bool(components.min() < 0),
         }
         mixture: BaseMixture = clone(self.mixture).set_params(**params)
-        mixture.fit(safe_indexing(rows, np.flatnonzero(used)), sample_weight=weights[used])
+        rows = safe_indexing(self._kept_rows(), np.flatnonzero(used))
+        mixture.fit(rows, sample_weight=weights[used])
         return mixture
 
     # Deaths and merges.
 
     def _find_deaths(self) -> None:
         """End clusters whose middle gets no rows any more, or of which none is kept; one stays."""
-        rows, ids, weights, ages = self._kept()
+        rows = self._kept_rows()
+        ids, weights, ages = self._kept()
         recent = ages >= 0
         in_window = _sums(ids[recent], weights[recent], self.ids_)
         earlier = _sums(ids[~recent], weights[~recent], self.ids_)
@@ -571,9 +561,7 @@ class ClusterTracker(RowsEstimator):
 
     def _find_merges(self) -> None:
         """Join two clusters that no merge has lost more than chance of, for some batches."""
-        statistics = self.mixture_._running_statistics
-        assert statistics is not None
-        alive = np.flatnonzero(statistics.counts[: len(self.ids_)] > 0)
+        alive = _with_rows(self.mixture_)
         cost = _merge_cost(self.mixture_, alive)
         merging = {}
         for a, k in enumerate(alive[:-1].tolist()):
@@ -610,7 +598,8 @@ class ClusterTracker(RowsEstimator):
 
     def _find_births(self) -> None:
         """Find groups of rows that the last batches have and earlier rows had not."""
-        rows, ids, weights, ages = self._kept()
+        rows = self._kept_rows()
+        ids, weights, ages = self._kept()
         young = self.ids_[(self._born > 0) & (self.n_batches_ - self._born < self._n_young)]
         tested = self._sampled(np.flatnonzero(~np.isin(ids, young) & (weights > 0)), ages)
         ages, weights = ages[tested], weights[tested]
@@ -710,9 +699,7 @@ class ClusterTracker(RowsEstimator):
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", UserWarning)
             fine.fit(rows)
-        assert fine._running_statistics is not None
-        counts = fine._running_statistics.counts[:n_fine]
-        return fine, np.flatnonzero(counts > _LEAST_COUNT)
+        return fine, _with_rows(fine, _LEAST_COUNT)
 
     def _parts(self, rows: Any, candidates: Array, largest_gap: float) -> list[Array]:
         """Return the candidates for one new cluster, cut in two while parts are far apart."""
@@ -730,7 +717,8 @@ class ClusterTracker(RowsEstimator):
 
     def _bear(self, candidates: Array, evidence: float, largest_gap: float) -> None:
         """Let rows become a cluster if it takes enough of the window and few earlier rows."""
-        rows, ids, weights, ages = self._kept()
+        rows = self._kept_rows()
+        ids, weights, ages = self._kept()
         new = self._next_id
         recent = ages >= 0
         live = np.append(self.ids_, new)
@@ -775,14 +763,7 @@ class ClusterTracker(RowsEstimator):
         self._next_id = new + 1
         self.mixture_ = self._estimated()
         self._first_means = np.vstack([self._first_means, _means(self.mixture_)[-1:]])
-        self._first_rows = np.append(self._first_rows, self._n_effective()[-1])
-
-
-def _weights(sample_weight: ArrayLike | None, rows: Any) -> Array:
-    """Return checked weights (n,), one where none are given."""
-    if sample_weight is None:
-        return np.ones(rows.shape[0])
-    return np.asarray(check_sample_weight(in_memory(sample_weight), rows), dtype=np.float64)
+        self._first_rows = np.append(self._first_rows, self._n_effective_now()[-1])
 
 
 def _means(mixture: BaseMixture) -> Array:
@@ -811,17 +792,23 @@ def _variances(mixture: BaseMixture) -> Array:
     return np.asarray(variances)
 
 
-def _stacked(parts: list[Any]) -> Any:
-    """Return rows one after the other, dense or CSR."""
-    if any(map(sparse.issparse, parts)):
-        return sparse.csr_array(sparse.vstack(parts, format="csr"))
-    return np.concatenate(parts)
-
-
 def _sums(ids: Array, weights: Array, live: Array) -> Array:
     """Return the weight of the rows of each live cluster."""
     known = np.isin(ids, live)
     return np.bincount(np.searchsorted(live, ids[known]), weights[known], len(live))
+
+
+def _n_effective(ids: Array, weights: Array, live: Array) -> Array:
+    """Return how many rows of weight 1 would tell the mean of each live cluster as well."""
+    squares = _sums(ids, weights**2, live)
+    return _sums(ids, weights, live) ** 2 / np.maximum(squares, _TINY)
+
+
+def _with_rows(mixture: BaseMixture, least_count: float = 0.0) -> Array:
+    """Return the components that have rows: more than a least count of them."""
+    statistics = mixture._running_statistics
+    assert statistics is not None
+    return np.flatnonzero(statistics.counts[: mixture._fitted.n_components] > least_count)
 
 
 def _merge_cost(fine: BaseMixture, alive: Array) -> MergeCost:
@@ -835,9 +822,7 @@ def _merge_cost(fine: BaseMixture, alive: Array) -> MergeCost:
 
 def _would_merge(mixture: BaseMixture) -> bool:
     """Whether the last component and another are one: a birth that a merge would follow."""
-    statistics = mixture._running_statistics
-    assert statistics is not None
-    alive = np.flatnonzero(statistics.counts[: mixture.n_components] > 0)
+    alive = _with_rows(mixture)
     last = len(alive) - 1
     excess = _excess_loss(_merge_cost(mixture, alive), last, np.arange(last))
     return bool((excess < 0).any())

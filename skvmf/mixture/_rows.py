@@ -15,7 +15,7 @@ from scipy import sparse
 from .._engine.em.mixture import Point
 from .._engine.rows.reading import READABLE
 from .._engine.rows.sources import Rows, RowSource, make_rows
-from .._sklearn import Method, check_sample_weight, refuse_mask, validate_data
+from .._sklearn import Method, check_sample_weight, num_samples, refuse_mask, validate_data
 from .._typing import Array, MatrixLike, warn
 from ._checks import checked_known_labels, refuse_overflow
 
@@ -421,6 +421,19 @@ def is_lazy(X: object) -> "TypeGuard[da.Array]":
 def in_memory(X: object) -> Any:
     """Return rows, labels or weights in memory, also those of a Dask array."""
     return X.compute() if is_lazy(X) else X
+
+
+def array_in_memory(values: object, name: str) -> Array:
+    """Return labels in memory as an array; refuse masked ones, by the name of the argument."""
+    refuse_mask(values, name)
+    return np.asarray(in_memory(values))
+
+
+def weights_of(sample_weight: ArrayLike | None, X: MatrixLike) -> Array:
+    """Return checked weights in memory of rows (n,), one each where none are given."""
+    if sample_weight is None:
+        return np.ones(num_samples(X))
+    return np.asarray(check_sample_weight(in_memory(sample_weight), X))
 
 
 def chunkwise(

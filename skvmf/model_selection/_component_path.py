@@ -32,14 +32,13 @@ from .._sklearn import (
     check_sample_weight,
     fit_context,
     num_samples,
-    refuse_mask,
     safe_indexing,
 )
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer, warn
 from ..mixture import RelativeGMM
 from ..mixture._base import BaseMixture
 from ..mixture._hints import HINTS, NUMBERS, with_hints
-from ..mixture._rows import in_memory, refuse_no_rows
+from ..mixture._rows import array_in_memory, in_memory, refuse_no_rows
 
 CriterionName: TypeAlias = Literal["slope", "bic", "icl", "held_out"]
 CRITERIA = frozenset(get_args(CriterionName))
@@ -682,8 +681,7 @@ def _checked_known(known_labels: ArrayLike, first: BaseMixture) -> Array:
             "have other numbers in each mixture of a path. Fit a RelativeGMM of each n_components, "
             "or take a SparseGaussianMixture as the estimator."
         )
-    refuse_mask(known_labels, "known_labels")
-    known = np.asarray(in_memory(known_labels))
+    known = array_in_memory(known_labels, "known_labels")
     largest = first.n_components - 1
     if not np.isin(known, np.arange(-2, largest + 1)).all():
         raise ValueError(

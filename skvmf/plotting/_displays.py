@@ -13,12 +13,12 @@ from scipy.spatial import KDTree
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.rows import normalize_rows
-from .._sklearn import check_rows, num_samples, refuse_mask, validate_data
+from .._sklearn import check_rows, num_samples, validate_data
 from .._typing import Array, MatrixLike, Options
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._maps import log_affinities
 from ..mixture._gaussian import BaseEllipticalMixture, ellipses
-from ..mixture._rows import in_memory
+from ..mixture._rows import array_in_memory, in_memory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,8 +58,7 @@ def labels_of(predict: Callable[[MatrixLike], Array], X: MatrixLike, labels: Any
     """Return one label per row: the given ones, or those that are predicted."""
     if labels is None:
         labels = predict(X)
-    refuse_mask(labels, "labels")
-    labels = np.asarray(in_memory(labels))
+    labels = array_in_memory(labels, "labels")
     n_rows = num_samples(X)
     if labels.shape != (n_rows,):
         raise ValueError(f"labels should be of shape ({n_rows},), got {labels.shape}.")

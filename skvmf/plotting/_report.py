@@ -242,6 +242,13 @@ def _names(
     return names | {int(k): str(name) for k, name in own.items() if k in names}
 
 
+def _rounded(column: Array | None, i: int) -> float | None:
+    """Return a number of a column, None where there is none."""
+    if column is None or np.isnan(column[i]):
+        return None
+    return round(float(column[i]), 4)
+
+
 def _row(texts: Sequence[str] | None, length: int, i: int) -> tuple[int, str]:
     """Return the number of a row and the beginning of its text, in one line."""
     if texts is None:
@@ -274,23 +281,17 @@ def _clusters(
     assert summary.doubtful is not None
     clusters = []
     for k, i in cluster_of.items():
-        cosine = None
-        if summary.cosines is not None and not np.isnan(summary.cosines[i]):
-            cosine = round(float(summary.cosines[i]), 4)
-        membership = None
-        if summary.memberships is not None and not np.isnan(summary.memberships[i]):
-            membership = round(float(summary.memberships[i]), 4)
         x, y = positions[i].round(4).tolist()
         cluster = {
             "k": k,
             "name": names[k],
             "size": int(summary.sizes[i]),
             "weight": float(summary.weights[i]),
-            "cosine": cosine,
+            "cosine": _rounded(summary.cosines, i),
             "before": None if summary.before is None else float(summary.before[i]),
             "born": None if summary.born is None else int(summary.born[i]),
             "stability": None if summary.stability is None else float(summary.stability[i]),
-            "membership": membership,
+            "membership": _rounded(summary.memberships, i),
             "nearest": cluster_of.get(int(summary.nearest[i]), -1),
             "overlap": round(float(summary.overlaps[i]), 4),
             "words": [] if words is None else words[i],

@@ -15,7 +15,8 @@ from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
 from skvmf import ClusterTracker, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine.em.calibration import Judged, best_temperature, log_loss, matched_by_rows
+from skvmf._engine.em.calibration import Judged, best_temperature, log_loss
+from skvmf._engine.em.matching import matched_by_rows
 from skvmf.datasets import make_vonmises_fisher_blobs
 from skvmf.feature_extraction import FisherVectorTransformer
 from skvmf.inspection import match_components, renumber_components

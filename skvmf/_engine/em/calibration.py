@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from ..._typing import Array
 
@@ -102,44 +100,3 @@ def best_temperature(judged: Sequence[Judged]) -> float:
     if loss(found) >= loss(grid[best]):
         found = grid[best]
     return min(float(np.exp(found)), MAX_TEMPERATURE)
-
-
-def matched_by_rows(labels: Array, other_labels: Array, weights: Array, n_components: int) -> Array:
-    """Return the component of another fit for each of one (K,), that share most rows; -1 if none.
-
-    Labels are those of the same rows, -1 is the background. The sum of the weights of the rows
-    that pairs share is largest.
-    """
-    K = n_components
-    are_components = (labels >= 0) & (other_labels >= 0)
-    labels = labels[are_components]
-    other_labels = other_labels[are_components]
-    shared = coo_array((weights[are_components], (labels, other_labels)), shape=(K, K)).tocsr()
-    shared.eliminate_zeros()
-    # A component that none is left for gets a column of its own, which costs more than any other.
-    # A sparse graph has no edge of cost 0, so costs are between 1 and 2.
-    indices = np.full(K, -1)
-    if shared.nnz == 0:
-        return indices
-    shared = shared.tocoo()
-    rows = np.append(shared.coords[0], np.arange(K)).astype(np.int32)
-    columns = np.append(shared.coords[1], K + np.arange(K)).astype(np.int32)
-    costs = np.append(2 - shared.data / shared.data.max(), np.full(K, 2.0))
-    graph = csr_array((costs, (rows, columns)), shape=(K, 2 * K))
-    rows, columns = min_weight_full_bipartite_matching(graph)
-    has_match = columns < K
-    indices[rows[has_match]] = columns[has_match]
-    return indices
-
-
-def in_order_of(indices: Array, memberships: Array) -> Array:
-    """Return memberships of another fit in the columns of those that they match; 0 without one.
-
-    Columns after those of the K components, `indices`, are the background's, and stay last.
-    """
-    K = len(indices)
-    ordered = np.zeros_like(memberships)
-    has_match = indices >= 0
-    ordered[:, :K][:, has_match] = memberships[:, indices[has_match]]
-    ordered[:, K:] = memberships[:, K:]
-    return ordered

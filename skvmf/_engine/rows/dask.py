@@ -23,7 +23,7 @@ from ..._typing import Array, Function, Matrix
 from . import dask_tasks
 from .blocks import block_rows, has_truncated_steps, span_rows
 from .parallel import Part
-from .reading import as_seen, read_as
+from .reading import as_seen, read_as, stacked
 from .sources import RowSource, Span, make_rows
 from .weights import weight_unit
 
@@ -272,7 +272,7 @@ class DaskRows(RowSource):
             tasks[f"skvmf-take-{token}", i] = task
         parts, _ = self._compute(self._graph | tasks, list(tasks))
         positions = np.argsort(np.argsort(owners, kind="stable"))  # of numbers, by their tasks
-        return dask_tasks.stacked(parts)[positions[inverse]]
+        return stacked(parts)[positions[inverse]]
 
     def _compute(
         self, graph: Graph, keys: list[Any], to_keep: Sequence[Any] = ()

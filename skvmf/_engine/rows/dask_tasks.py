@@ -17,7 +17,7 @@ from scipy import sparse
 from ..._typing import Array, DType, Function, Matrix
 from .blocks import Block, BufferPool
 from .parallel import BlockSum, LazyItems, map_reduce
-from .reading import canonical
+from .reading import canonical, stacked
 from .sources import DenseRows, Labels, Measures, Rows, Span, SparseRows, joined
 from .weights import in_units
 
@@ -121,13 +121,6 @@ def _prepared(source: Any) -> Any:
         aligned = tuple(np.require(array, requirements=["A"]) for array in arrays)
         rows = sparse.csr_array(aligned, shape=rows.shape)
     return source if source.format == "csr" and np.shares_memory(rows.data, source.data) else rows
-
-
-def stacked(parts: list[Any]) -> Any:
-    """Return rows below one another; one part is not copied."""
-    if len(parts) == 1:
-        return parts[0]
-    return sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
 # The tasks. Their arguments are what the client sends, and results of other tasks.

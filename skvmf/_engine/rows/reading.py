@@ -1,5 +1,6 @@
 """How data is read: the type it is computed in, and what is refused or put in order first."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -89,3 +90,12 @@ def largest_magnitude(values: Array) -> float:
     if values.size == 0:
         return 0.0
     return max(abs(float(values.max())), abs(float(values.min())))
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Return rows below one another, CSR if any are; one part is not copied."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(map(sparse.issparse, parts)):
+        return sparse.vstack(parts, "csr")
+    return np.concatenate(parts)
