@@ -88,6 +88,15 @@ def test_rows_of_the_background_and_rows_without_weight():
     assert weighted.components.shape == (4,)
 
 
+def test_one_weight_is_that_of_each_row(mixture):
+    options = {"n_resamples": 2, "random_state": 0}
+    one = component_stability(mixture, PLANE, sample_weight=2.0, **options)
+    weights = np.full(len(PLANE), 2.0)
+    each = component_stability(mixture, PLANE, sample_weight=weights, **options)
+    assert_array_equal(one.rows, each.rows)
+    assert one.temperature == each.temperature
+
+
 def test_it_is_the_same_again_and_leaves_the_mixture_as_it_is(mixture):
     before = mixture.means_.copy()
     first, second = (
