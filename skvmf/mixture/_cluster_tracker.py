@@ -85,7 +85,8 @@ class ClusterTracker(RowsEstimator):
     ----------
     mixture : estimator instance
         The mixture of the first rows: its kind, number of components, background, and what it
-        takes as rows. A :class:`RelativeGMM` is refused, since it sorts components.
+        takes as rows. A :class:`RelativeGMM` is refused, since it sorts components, and so are
+        `size_limits`, since clusters of a stream grow and fade.
     window : int, default=10
         Number of batches that are compared with earlier rows.
     reservoir_size : int, default=4000
@@ -229,6 +230,11 @@ class ClusterTracker(RowsEstimator):
         """
         if isinstance(self.mixture, RelativeGMM):
             raise ValueError("RelativeGMM sorts its components, and clusters would change ids.")
+        if getattr(self.mixture, "size_limits", None) is not None:
+            raise ValueError(
+                f"The mixture has size_limits={self.mixture.size_limits!r}, and the clusters of a "
+                "stream grow and fade: use size_limits=None."
+            )
         X = in_memory(X)
         with all_or_nothing(self):
             mixture: BaseMixture = clone(self.mixture).fit(

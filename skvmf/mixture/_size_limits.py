@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -104,10 +105,15 @@ class SizeLimitedMixture(BaseMixture):
                 f"partial_fit sees one batch at a time, and size_limits={self.size_limits!r} are "
                 "those of all rows: use fit, also on a numpy.memmap, or size_limits=None."
             )
-        return super()._stream_to_continue()
+        continued = super()._stream_to_continue()
+        if continued is None:
+            return None
+        # Offsets are the prices of limits that a stream has not.
+        return continued.at(replace(continued.params, offsets=None))
 
     def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:
-        offsets = None if self.size_limits is None else fitted.offsets
+        has_limits = self.size_limits is not None or fitted.params.offsets is not None
+        offsets = fitted.offsets if has_limits else None
         return super()._attributes(fitted, result) | {"size_offsets_": offsets}
 
 

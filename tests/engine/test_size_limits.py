@@ -1,4 +1,6 @@
-"""The dual of limits on sizes against linear programs that SciPy solves."""
+"""The dual of limits on sizes against linear programs that SciPy solves, and its bound."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import logsumexp, softmax
 
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine.em.size_limits import N_CANDIDATES, Candidates, SizeLimits, ascend, move_rows
 from skvmf._engine.rows.copies import heaviest_row
 from skvmf._engine.rows.sources import make_rows
@@ -100,6 +103,39 @@ def test_an_offset_is_the_price_of_a_place():
     assert gained <= offsets.sum() * (1 + 1e-6) + 1e-6
     lost = before - linear_program(scores, np.ones(n), 0, 69)
     assert lost >= offsets.sum() * (1 - 1e-6) - 1e-6
+
+
+@pytest.mark.parametrize("offsets", [[0.3, -0.4, 0.0, 0.1, 0.0], [2.0, 0.0, -1.0, 0.0, 1.0]])
+@pytest.mark.parametrize(
+    "mixture",
+    [
+        VonMisesFisherMixture(5),
+        VonMisesFisherMixture(5, concentration_type="tied", temperature=3.0),
+        VonMisesFisherMixture(5, temperature=0),
+        VonMisesFisherMixture(5, weight_concentration_prior=2.0, concentration_prior=1.0),
+        SparseGaussianMixture(5, reg_covar=0),
+        SparseGaussianMixture(5, covariance_type="diag", reg_covar=0),
+        SparseGaussianMixture(5, covariance_type="tied", reg_covar=0),
+    ],
+)
+def test_em_never_lowers_the_bound_of_fixed_offsets(mixture, offsets):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4)) + 3 * np.eye(5, 4)[rng.integers(5, size=400)]
+    rows = make_rows(X, rng.uniform(0.5, 2, 400), unit=isinstance(mixture, VonMisesFisherMixture))
+    mixture.set_params(max_iter=0, random_state=0, init_params="kmeans").fit(X)
+    point = mixture._fitted
+    point = replace(point, mixture=replace(point.mixture, size_limits=limits_of(400, 60, 100)))
+    point = point.at(replace(point.params, offsets=np.array(offsets)))
+    gains = []
+    for _ in range(12):
+        stats = point.expect(rows)
+        after = point.maximize(stats, rows)
+        if point.comparable(after):  # no empty component was moved
+            gains.append(after.bound(after.expect(rows)) - point.bound(stats))
+        point = after
+    assert len(gains) >= 8
+    assert min(gains) >= -1e-9
+    assert max(gains) > 1e-3
 
 
 def test_no_offsets_where_no_limit_binds():

@@ -12,9 +12,15 @@ from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import TfidfVectorizer
 from threadpoolctl import threadpool_limits
 
-from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf import (
+    ClusterTracker,
+    RelativeGMM,
+    SparseGaussianMixture,
+    StudentTMixture,
+    VonMisesFisherMixture,
+)
 from skvmf.datasets import load_docstrings
-from skvmf.inspection import component_summary
+from skvmf.inspection import component_stability, component_summary, membership_reliability
 from skvmf.model_selection import ComponentPath
 
 from ..hooks import few_rows_in_blocks, killed_after
@@ -114,6 +120,48 @@ def test_other_weights_keep_the_limits_up_to_the_largest(scale):
     counts = sizes(fitted.labels_, weights)
     assert counts.min() >= 0.8 * mean - weights.max()
     assert counts.max() <= 1.1 * mean + weights.max()
+
+
+@pytest.mark.parametrize("temperature", [0, 1])
+@pytest.mark.parametrize("seed", range(8))
+def test_weights_that_do_not_fit_are_at_most_one_row_outside(seed, temperature):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(50, 2))
+    rows[:20] *= 0.01
+    weights = rng.exponential(2, 50) if seed % 2 else rng.integers(1, 6, 50).astype(float)
+    fitted = SparseGaussianMixture(
+        7,
+        covariance_type="spherical",
+        reg_covar=0.1,
+        size_limits=(1.0, 1.0),
+        temperature=temperature,
+        random_state=0,
+    ).fit(rows, sample_weight=weights)
+    counts = np.bincount(fitted.labels_, weights, 7)
+    mean = weights.sum() / 7
+    assert counts.min() >= np.floor(mean) - weights.max()
+    assert counts.max() <= np.ceil(mean) + weights.max()
+
+
+def test_labels_that_nothing_can_move():
+    rows = np.random.default_rng(0).normal(size=(7, 2))
+    weights = np.array([3.0, 3, 3, 3, 3, 3, 2])
+    fitted = SparseGaussianMixture(
+        4, covariance_type="spherical", reg_covar=0.1, size_limits=(5, 5), temperature=0
+    ).fit(rows, sample_weight=weights)
+    counts = np.bincount(fitted.labels_, weights, 4)
+    assert counts.min() >= 2
+    assert counts.max() <= 8
+
+
+def test_limits_without_room_for_nearly_equal_rows():
+    """Rows see 24 components with room at a time, and nearly all rows are in one place."""
+    rows = np.random.default_rng(0).normal(size=(1500, 6))
+    rows[:1450] = [5, 0, 0, 0, 0, 0] + 1e-3 * rows[:1450]
+    fitted = VonMisesFisherMixture(
+        150, size_limits=(1.0, 1.0), init_params="random_from_data", max_iter=1, random_state=0
+    ).fit(rows)
+    assert_array_equal(np.bincount(fitted.labels_), 10)
 
 
 def test_a_weight_of_two_is_two_rows():
@@ -292,12 +340,101 @@ def test_a_warm_start_keeps_the_limits():
     assert sizes(again.labels_).max() <= 125
 
 
+@pytest.mark.parametrize("size_limits", [(0.5, 1.25), (40, 90)])
+@pytest.mark.parametrize("kind", ["directions", "tied"])
+def test_a_warm_start_with_more_components_keeps_the_limits(kind, size_limits):
+    fitted = mixture(kind, (0.5, 1.25), warm_start=True).fit(X)
+    again = fitted.set_params(n_components=10, size_limits=size_limits).fit(X)
+    counts = np.bincount(again.labels_, minlength=10)
+    least, most = (30, 75) if size_limits == (0.5, 1.25) else size_limits
+    assert counts.min() >= least
+    assert counts.max() <= most
+    assert again.size_offsets_.shape == (10,)
+
+
+def test_a_warm_start_without_limits_forgets_offsets():
+    fitted = mixture(warm_start=True).fit(X)
+    again = fitted.set_params(size_limits=None).fit(X)
+    assert again.size_offsets_ is None
+    plain = VonMisesFisherMixture.from_parameters(
+        again.weights_, mean_directions=again.mean_directions_, concentrations=again.concentrations_
+    )
+    assert_allclose(again.predict_proba(X), plain.predict_proba(X), atol=1e-9)
+
+
+def test_a_stream_that_goes_on_without_limits_forgets_offsets():
+    """Its statistics are those of the fit, but the batch is shared out by the densities."""
+    fitted = mixture("diag").fit(X)
+    assert fitted.size_offsets_.any()
+    limited = pickle.loads(pickle.dumps(fitted)).set_params(size_limits=None)
+    assert_array_equal(limited.predict_proba(X), fitted.predict_proba(X))
+    limited.partial_fit(X)
+    assert limited.size_offsets_ is None
+    plain = SparseGaussianMixture.from_parameters(
+        limited.weights_, limited.means_, limited.covariances_, covariance_type="diag"
+    )
+    assert_allclose(limited.predict_proba(X), plain.predict_proba(X), atol=1e-9)
+
+
 def test_a_summary_and_a_path_are_free():
     fitted = mixture().fit(X)
     component_summary(fitted, X)
     component_summary(fitted, X, labels=fitted.labels_)
     with pytest.raises(ValueError, match="does not go with a path"):
         ComponentPath(mixture(), max_components=6).fit(X)
+    path = ComponentPath(mixture(size_limits=None), max_components=6).fit(X)
+    labels = path.cut(3, X)
+    assert np.bincount(labels).max() > 1.25 * n / 3
+
+
+def test_calibrated_memberships_are_less_offsets():
+    """Labels stay, also those of rows that limits have moved."""
+    fitted = mixture("diag", (0.9, 1.1)).fit(X)
+    labels, predicted = fitted.labels_, fitted.predict(X)
+    assert (labels != predicted).any()
+    reliability = membership_reliability(fitted, X, random_state=1)
+    said = reliability.before.weights @ reliability.before.prob_pred
+    assert_allclose(said, fitted.predict_proba(X).max(axis=1).mean(), atol=0.02)
+    before = fitted.predict_proba(X)
+    fitted.calibrate(X, random_state=0)
+    T = fitted.membership_temperature_
+    assert T > 1
+    logits = np.log(before + 1e-300) / T
+    expected = np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
+    assert_allclose(fitted.predict_proba(X), expected, atol=1e-6)
+    assert_array_equal(fitted.labels_, labels)
+    assert_array_equal(fitted.predict(X), predicted)
+
+
+@pytest.mark.parametrize("kind", ["directions", "tied"])
+def test_stability_is_that_of_fits_with_limits(kind):
+    fitted = mixture(kind, (0.8, 1.2)).fit(X)
+    stability = component_stability(fitted, X, n_resamples=3, random_state=0)
+    assert stability.components.min() > 0.3
+    assert stability.temperature >= 1
+
+
+def test_a_tracker_refuses_limits():
+    with pytest.raises(ValueError, match="stream grow and fade: use size_limits=None"):
+        ClusterTracker(mixture()).fit(X)
+
+
+def test_skops_keeps_offsets():
+    sio = pytest.importorskip("skops.io")
+    fitted = mixture().fit(X)
+    data = sio.dumps(fitted)
+    again = sio.loads(data, trusted=sio.get_untrusted_types(data=data))
+    assert_array_equal(again.size_offsets_, fitted.size_offsets_)
+    assert again.size_limits == fitted.size_limits
+    assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_predictions_of_dask_arrays_are_less_offsets():
+    da = pytest.importorskip("dask.array")
+    fitted = mixture().fit(X)
+    chunks = da.from_array(X, chunks=(100, -1))
+    assert_array_equal(fitted.predict(chunks).compute(), fitted.predict(X))
+    assert_allclose(fitted.predict_proba(chunks).compute(), fitted.predict_proba(X))
 
 
 def test_limits_that_cannot_be_met():

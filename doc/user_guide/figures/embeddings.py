@@ -193,6 +193,16 @@ def of_messages(setting, reducer, most, starts):
     return table
 
 
+def windows_of_messages(setting, most):
+    """Return windows of 28 words of the messages without headers, in an order that is drawn."""
+    bodies = (
+        each["text"].partition("\n\n")[2].split() for each in texts.read(setting.file(MESSAGES))
+    )
+    windows = [" ".join(own[i : i + 28]) for own in bodies for i in range(0, len(own) - 14, 17)]
+    np.random.default_rng(0).shuffle(windows)
+    return windows[:most]
+
+
 def embedded(documents):
     """Return the unit row of each text, zero for one without a known word."""
     import wordllama

@@ -21,7 +21,7 @@ from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.datasets import make_vonmises_fisher_blobs
 from skvmf.inspection import coverage_curve, match_components
 
-from .embeddings import FASHION, MESSAGES, embedded
+from .embeddings import FASHION, MESSAGES, embedded, windows_of_messages
 from .mixtures import scores
 
 TIED = VonMisesFisherMixture(concentration_type="tied")
@@ -69,12 +69,7 @@ HEADS = [
 
 def collections(setting, windows, true):
     """Yield names, rows, mixtures and numbers of components."""
-    bodies = (
-        each["text"].partition("\n\n")[2].split() for each in texts.read(setting.file(MESSAGES))
-    )
-    parts = [" ".join(own[i : i + 28]) for own in bodies for i in range(0, len(own) - 14, 17)]
-    np.random.default_rng(0).shuffle(parts)
-    parts = parts[:windows]
+    parts = windows_of_messages(setting, windows)
     sentences = embedded(parts)
     yield "sentences, tied, 50", sentences[sentences.any(axis=1)], TIED, 50
     tfidf = TfidfVectorizer(stop_words="english", min_df=3).fit_transform(parts)

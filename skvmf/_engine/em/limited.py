@@ -11,12 +11,12 @@ from typing import Self
 import numpy as np
 
 from ..._typing import Array
-from ..families.responsibilities import as_dense
 from ..families.statistics import Statistics
 from ..rows.blocks import Block
 from ..rows.sources import RowSource
 from .loop import EMState
 from .mixture import Point
+from .predictions import probabilities_of
 from .size_limits import N_CANDIDATES, Candidates, SizeLimits, ascend, move_rows
 
 # Steps within limits end when one gains at most this fraction of what the first one did. 60,000
@@ -26,10 +26,6 @@ RELATIVE_TOL = 0.01
 # So many ascents, each with candidates of its own, look for the offsets of a step. One is enough,
 # but where a fit within limits begins, far from them.
 _MAX_ASCENTS = 4
-
-# So many times rows that found no room among their candidates look at all components with room.
-# Each time some find it; what is left then are weights that do not fit.
-_MAX_ROUNDS = 20
 
 
 class LimitedSteps:
@@ -139,9 +135,9 @@ def best_components(
         products += (bias - bias.max()).astype(products.dtype)  # float32 keeps their differences
         own = None if labels is None else labels[span]
         if is_open is not None:
-            kept = ~is_open[None].repeat(len(products), axis=0)
-            kept[np.arange(len(products)), own] = False
-            products[kept] = -np.inf
+            is_closed = ~is_open[None].repeat(len(products), axis=0)
+            is_closed[np.arange(len(products)), own] = False
+            products[is_closed] = -np.inf
         best = Candidates.best(products, point.offsets, block.weights, own)
         components[span] = best.components
         best_scores[span] = best.scores
@@ -169,32 +165,35 @@ def limited_labels(
     # Rows without a weight, such as those without a direction, count for no limit and stay.
     new = np.where(weights > 0, candidates.labels(offsets), labels)
     new = move_rows(new, candidates.scores_of(new), candidates, limits)
-    for _ in range(_MAX_ROUNDS):
-        sizes = np.bincount(new, weights, K)
-        if limits.kept(sizes):
-            break
-        is_open = sizes < limits.least
-        if not is_open.any():
-            is_open = sizes < limits.most
-        others = best_components(fitted, rows, new, is_open)
-        before = new
-        new = move_rows(new, np.zeros(len(new)), others, limits)
-        if np.array_equal(new, before):  # as weights may not fit into what room there is
-            break
+    new = _moved_within(limits, new, fitted, rows, limits.most)
+    # Weights may not fit into the room there is: then no component is further outside than one row.
+    wider = limits.wider(float(weights.max()))
+    new = _moved_within(wider, new, fitted, rows, limits.most)
     moved = np.flatnonzero(new != labels)
-    probabilities = probabilities.copy()
-    probabilities[moved] = _responsibilities_of(fitted, rows, moved, new[moved])
+    if len(moved):
+        probabilities = probabilities.copy()
+        some = rows.subset(moved, np.ones(len(moved)), K)
+        probabilities[moved] = probabilities_of(fitted, some, new[moved])
     return new, probabilities
 
 
-def _responsibilities_of(fitted: Point, rows: RowSource, numbers: Array, labels: Array) -> Array:
-    """Return the responsibilities of given components for some rows."""
+def _moved_within(
+    limits: SizeLimits, labels: Array, fitted: Point, rows: RowSource, full: float
+) -> Array:
+    """Return labels after rows have moved to components with room while that helps.
 
-    def of_block(block: Block) -> Array:
-        n = len(block.weights)
-        assigned = fitted.assign(block, row_weights=np.ones(n))
-        resp = as_dense(assigned.responsibilities, fitted.n_components)
-        return resp[np.arange(n), labels[block.start : block.start + n]]
-
-    some = rows.subset(numbers, np.ones(len(numbers)), fitted.n_components)
-    return some.per_row(of_block, rows.dtype)
+    Those of at least the size `full` have none. In each round a row sees the best of the others.
+    """
+    weights = rows.sampling_weights()
+    while True:
+        sizes = np.bincount(labels, weights, fitted.n_components)
+        if limits.kept(sizes):
+            return labels
+        is_open = sizes < limits.least
+        if not is_open.any():
+            is_open = sizes < full
+        others = best_components(fitted, rows, labels, is_open)
+        new = move_rows(labels, np.zeros(len(labels)), others, limits)
+        if np.array_equal(new, labels):
+            return labels
+        labels = new

@@ -102,6 +102,19 @@ def labels_and_probabilities(fitted: Point, rows: RowSource) -> tuple[Array, Arr
     return all_labels, largest
 
 
+def probabilities_of(fitted: Point, rows: RowSource, labels: Array) -> Array:
+    """Return the responsibilities of given labels for rows, (n,), as published; 0 for -1."""
+    labels = np.asarray(labels)
+
+    def of_block(block: Block) -> Array:
+        n = len(block.weights)
+        own = labels[block.start : block.start + n]
+        resp = as_dense(_responsibilities_of(fitted, block), fitted.n_components)
+        return np.where(own == -1, 0, resp[np.arange(n), own])
+
+    return rows.per_row(of_block, rows.dtype)
+
+
 def of_published_labels(fitted: Point, labelled: Labelled, largest: Array) -> Array:
     """Return the largest responsibilities of rows as published, also where no component has any."""
     seen = np.where(labelled.zero_density, fitted.weights.max(), largest)
@@ -111,14 +124,14 @@ def of_published_labels(fitted: Point, labelled: Labelled, largest: Array) -> Ar
 def log_joint(fitted: Point, rows: RowSource) -> Array:
     """Return log-densities plus log-weights in float64, (n, K), then those of the background.
 
-    Rows without a direction have -inf.
+    Limits on sizes subtract their offsets. Rows without a direction have -inf.
     """
     n_weights = len(fitted.params.weights)
     with np.errstate(divide="ignore"):
         log_weights = np.log(fitted.params.weights)
 
     def of_block(block: Block) -> Array:
-        scores = fitted.scores(block)
+        scores = fitted.offset(fitted.scores(block))
         joint = scores.log_density() + log_weights
         block.buffers.release("scores", scores.unnormalized)
         joint[~block.has_direction] = -np.inf

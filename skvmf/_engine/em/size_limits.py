@@ -54,6 +54,10 @@ class SizeLimits:
         above = np.maximum(counts - self.most, 0).sum()
         return float(above + np.maximum(self.least - counts, 0).sum())
 
+    def wider(self, weight: float) -> "SizeLimits":
+        """Return limits that are a weight further apart on either side."""
+        return SizeLimits(self.least - weight, self.most + weight, self.tolerance)
+
     def kept(self, sizes: Array) -> bool:
         """Return whether all sizes are within the limits, but for rounding."""
         return self.outside(sizes) <= _ROUNDING * sizes.sum()
