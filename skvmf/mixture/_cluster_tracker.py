@@ -34,6 +34,8 @@ from ._tracked_rows import (
     with_ids,
 )
 
+# Rows of a young cluster among this share of all, the least likely ones, may be of another new one.
+_FAR_SHARE = 0.1
 # Passes in which a new component and the live ones share out the rows.
 _BIRTH_STEPS = 2
 # A cluster may have ended where the window has less than this share of the rows that it had at its
@@ -548,14 +550,20 @@ class ClusterTracker(RowsEstimator):
         return kept
 
     def _tested_rows(self, kept: KeptRows) -> Array:
-        """Return the rows that births are looked for in: not those of young clusters.
+        """Return the rows that births are looked for in.
+
+        Rows of young clusters are known to be new. Those that are far from all clusters are tested
+        all the same: until a cluster is born its rows go to the nearest one, young or not.
 
         Where the window has more rows than the reservoir may have, it is a sample of as many: more
         would take the square of the time, since fine clusters are as many as rows allow.
         """
         is_young = self.n_batches_ - self._born < self.window + self.half_life
-        young = self.ids_[(self._born > 0) & is_young]
-        is_tested = ~np.isin(kept.ids, young) & (kept.weights > 0)
+        left_out = np.isin(kept.ids, self.ids_[(self._born > 0) & is_young])
+        if left_out.any():
+            scores = self.mixture_.score_samples(kept.rows)
+            left_out &= scores > np.quantile(scores, _FAR_SHARE)
+        is_tested = ~left_out & (kept.weights > 0)
         recent = np.flatnonzero(is_tested & kept.recent)
         size = int(self.reservoir_size)
         if len(recent) > size:

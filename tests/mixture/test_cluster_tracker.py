@@ -82,6 +82,23 @@ def test_finds_new_clusters_in_three_days(kind):
     np.testing.assert_array_equal(tracker.predict(X), tracker.labels_)
 
 
+@pytest.mark.parametrize("kind", ["directions", "diagonal"])
+def test_finds_a_new_cluster_next_to_one_that_is_young(kind):
+    rng = np.random.default_rng(3)
+    centres = centres_of(K + 2, rng)
+    # The last one is nearer to the one that was new some days before than to old ones.
+    centres[K + 1] = (centres[K] + centres[K + 1]) / np.sqrt(2)
+    tracker = ClusterTracker(KINDS[kind], random_state=0).fit(first_rows(centres, rng)[0])
+    for number in range(7):
+        X, y = day(centres, rng, range(K + 1 if number < 4 else K + 2))
+        tracker.partial_fit(X)
+        if number == 3:
+            (first,) = births(tracker)
+    _, second = births(tracker)
+    assert (tracker.labels_[y == K] == first["id"]).all()
+    assert (tracker.labels_[y == K + 1] == second["id"]).all()
+
+
 def test_rows_that_change_their_ids_are_those_that_the_log_tells():
     rng = np.random.default_rng(1)
     centres = centres_of(K + 1, rng)
