@@ -18,16 +18,9 @@ from ..families.background import FIRST_WEIGHT
 from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
+from ..rows.changed import divided, without_outliers
 from ..rows.sources import RowSource
-from .imputed import (
-    MIN_WHOLE_ROWS,
-    MIN_WHOLE_SHARE,
-    divided,
-    filled_by,
-    imputed,
-    whole_rows,
-    without_outliers,
-)
+from .imputed import MIN_WHOLE_ROWS, MIN_WHOLE_SHARE, filled_by, imputed, whole_rows
 from .kmeans import (
     KMEANS_MAX_ITER,
     draw_seed,
