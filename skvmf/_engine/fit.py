@@ -22,7 +22,7 @@ from .search.starts import Start
 _TITLES = {FLAT_START: "Flat start", FREE: "Start", LIMITED: "Within limits"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MultiStart:
     """Runs EM from every start of a fit."""
 

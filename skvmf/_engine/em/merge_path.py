@@ -21,7 +21,7 @@ from .predictions import bic, complete_log_likelihood, evaluate
 _STEPS = 3
 
 
-@dataclass
+@dataclass(eq=False)
 class MergePath:
     """Mixtures of fewer and fewer components, each from the one before.
 

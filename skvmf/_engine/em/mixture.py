@@ -36,7 +36,7 @@ _FLOOR_TOLERANCE = 1 + 1e-9
 LEAST = -1e270
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mixture:
     """A mixture as a value: all that a fit needs to know but the parameters.
 
@@ -125,7 +125,7 @@ class Mixture:
         return value + self.weight_prior.log_density(weights)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Assigned:
     """The E-step of a block."""
 
@@ -139,7 +139,7 @@ class Assigned:
         return self.responsibilities.first_components(n_components)
 
 
-@dataclass
+@dataclass(eq=False)
 class Labelled:
     """The most responsible component of each row; blocks of rows add up in their order."""
 
@@ -155,7 +155,7 @@ class Labelled:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """A mixture at some parameters: what a fit moves, and what predictions are asked.
 

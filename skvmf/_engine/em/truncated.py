@@ -121,7 +121,7 @@ class TruncatedSteps:
         return point, bounds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TruncatedPoint(Point):
     """A point whose steps are an exact one and truncated ones."""
 
@@ -194,7 +194,7 @@ def _expect_and_label(
     return point.sums(block, assigned)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Near:
     """Sums the statistics of a span, whose rows belong to the candidates of their cell alone."""
 
@@ -263,7 +263,7 @@ class _Near:
         ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Audit:
     """Sums nats lost per row of a sample in a span, and the share of labels that differ."""
 

@@ -185,7 +185,7 @@ def limited_blas() -> Iterator[_Threads]:
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LazyItems(Generic[Item]):
     """Items that are made from their numbers when they are asked for, by the thread that asks."""
 

@@ -178,7 +178,7 @@ class RowSource(ABC):
         """Return some rows as the family sees them, dense float64."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Span:
     """Many rows next to each other, with labels that a function overwrites."""
 
@@ -238,7 +238,7 @@ MIN_COLUMNS_PER_USED = 4
 _CONVERTED_ROWS = 1024  # at once, so that what is in double precision is small
 
 
-@dataclass
+@dataclass(eq=False)
 class Measures:
     """Results of the first pass over rows.
 

@@ -79,7 +79,7 @@ MEAN_DEVIATION = 0.8
 Costs: TypeAlias = dict[tuple[int, ...], float]  # of merging, by the numbers of two components
 
 
-@dataclass
+@dataclass(eq=False)
 class _Expectation:
     """Statistics of blocks, and their rows' larger responsibilities, log-densities and weights.
 
@@ -95,7 +95,7 @@ class _Expectation:
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SplitAndMerge:
     """Merge components on a sample, then split and merge them again."""
 

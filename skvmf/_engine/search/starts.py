@@ -41,7 +41,7 @@ from .partitions import (
 from .sample import Draw, FoundStart, Rescoring, Sample, best_of, bound_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Partition:
     """Moments of a partition of the rows, and components that they are about."""
 
@@ -62,7 +62,7 @@ def _say_nothing(note: str) -> None:
     """Print no note."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Start(ABC):
     """Where a fit begins. Subclasses find a partition of the rows; what follows is the same."""
 
@@ -266,7 +266,7 @@ class RandomRows(Start):
         return np.full(self.n_components, 1 / self.n_components)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GivenMeans(Start):
     """Means of the user's; rows belong to the nearest."""
 
@@ -288,7 +288,7 @@ class GivenMeans(Start):
         return replace(self, means=self.means / units)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GivenPartition(Start):
     """Labels or responsibilities of the user's."""
 
@@ -378,7 +378,7 @@ class Merging(KMeans):
         return best_of(starts, rescored)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _ByClass(Start):
     """By known labels, or the nearest centre: the mean of known rows, or of a cluster."""
 
