@@ -18,7 +18,7 @@ from .._engine.em.calibration import Judged, best_temperature
 from .._engine.em.matching import best_pairs
 from .._typing import Array, MatrixLike, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
-from ..mixture._calibration import classes_of_rows, judged_by_labels, judged_of
+from ..mixture._calibration import classes_of_rows, judged_by_labels, judged_of, limits_of_drawn
 from ..mixture._rows import array_in_memory, in_memory, weights_of
 from ._components import join, log_affinities, read_mixture, with_features_of
 from ._memberships import before_and_after, refuse_others
@@ -259,6 +259,7 @@ def component_stability(
             # Of few steps and lost components: the numbers show these.
             warnings.simplefilter("ignore", ConvergenceWarning)
             row_weights = n_draws * weights
+            again.size_limits = limits_of_drawn(mixture, X, row_weights)
             again.fit(X, sample_weight=row_weights, known_labels=_of_drawn(known, row_weights))
         labels_again = again.predict(X)
         matched = match_components(mixture, again)

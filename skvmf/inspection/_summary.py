@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.em.mixture import Point
 from .._engine.rows.reading import canonical
 from .._kernels.rows import csr_normalize, normalize_rows
-from .._sklearn import check_rows, num_samples
+from .._sklearn import num_samples
 from .._typing import Array, Matrix
 from ..mixture import ClusterTracker, RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
 from ..mixture._parameters import of_other_components
-from ..mixture._rows import array_in_memory, in_memory
+from ..mixture._rows import array_in_memory, in_memory, rows_to_show
 from ._components import is_directional, log_affinities, log_densities, read_mixture
 from ._memberships import reliability_in_words
 from ._pipeline import split_pipeline
@@ -47,8 +47,8 @@ def component_rows(
         labels = mixture.predict(X)
     proba = mixture.predict_proba(X)
     # The mixture has refused missing values already unless it takes them.
-    options = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
-    rows = check_rows(X, dtype=[np.float64, np.float32], **options)
+    dtypes = [np.float64, np.float32]
+    rows = rows_to_show(X, has_missing=True, accept_sparse="csr", dtype=dtypes)
     n_missing = np.zeros(len(labels))
     if not sparse.issparse(rows) and np.isnan(rows).any():
         n_missing = np.isnan(rows).sum(axis=1)

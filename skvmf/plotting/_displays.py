@@ -14,12 +14,12 @@ from scipy.spatial import KDTree
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.rows import normalize_rows
-from .._sklearn import check_rows, num_samples, validate_data
+from .._sklearn import num_samples, validate_data
 from .._typing import Array, MatrixLike, Options
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._maps import log_affinities
 from ..mixture._gaussian import BaseEllipticalMixture, ellipses
-from ..mixture._rows import array_in_memory, in_memory
+from ..mixture._rows import array_in_memory, in_memory, rows_to_show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -323,7 +323,7 @@ class DirectionsDisplay:
             row_labels = labels_of(estimator.predict, X, labels)
             resp = estimator.predict_proba(X)
             if d <= 3:
-                rows = check_rows(X, accept_sparse="csr", dtype=np.float64)
+                rows = rows_to_show(X, has_missing=False, accept_sparse="csr", dtype=np.float64)
                 if sparse.issparse(rows):
                     rows = rows.toarray()
                 else:
@@ -654,7 +654,7 @@ class MixtureDisplay:
             estimator.weights_,
             estimator.means_[:, features],
             covariances,
-            X=check_rows(X, ensure_all_finite="allow-nan")[:, features],
+            X=rows_to_show(X, has_missing=True)[:, features],
             labels=labels_of(estimator.predict, X, labels),
             feature_names=[names[i] for i in features],
         )

@@ -277,9 +277,12 @@ class Point:
             labels[zero_density] = np.argmax(self.weights)
         return Labelled(labels, best, zero_density)
 
-    def log_density(self, block: Block) -> Array:
-        """Return the log-density of the mixture at each row of a block."""
-        scores = self.scores(block)
+    def log_density(self, block: Block, scores: Scores | None = None) -> Array:
+        """Return the log-density of the mixture at each row of a block.
+
+        Scores that are given are used up.
+        """
+        scores = self.scores(block) if scores is None else scores
         values = SOFTMAX.values(scores, self.params.weights)
         block.buffers.release("scores", scores.unnormalized)
         return values - self.family.log_units(block)
