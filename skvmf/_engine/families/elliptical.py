@@ -56,7 +56,9 @@ class Elliptical(Family[Shape]):
         if self.units is None or self.divided:
             return 0.0
         logs = np.log(self.units)
-        return logs.sum() if block.missing is None else ~np.isnan(block.X) @ logs
+        if block.missing is None:
+            return logs.sum()
+        return ~np.isnan(block.X) @ logs
 
     @property
     def regularization(self) -> float | Array:
