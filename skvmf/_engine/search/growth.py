@@ -6,8 +6,9 @@ import numpy as np
 
 from ..._typing import Array
 from ..em.mixture import Mixture, Point
+from ..rows.changed import divided, without_outliers
 from ..rows.sources import RowSource
-from .imputed import divided, imputed, without_outliers
+from .imputed import imputed
 from .starts import Start
 
 
