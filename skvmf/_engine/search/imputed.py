@@ -1,4 +1,4 @@
-"""Rows as starts see them: in units of their spread, filled, without those known as outliers."""
+"""Rows as starts see them: filled, without those known as outliers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +10,7 @@ import numpy as np
 from ..._typing import Array
 from ..em.predictions import conditional_means
 from ..families.gaussian import Gaussian
-from ..rows.blocks import DenseBlock, Missing
+from ..rows.blocks import DenseBlock
 from ..rows.parallel import Part
 from ..rows.sources import RowSource, make_rows
 from .sample import FreePoint, Sample
@@ -114,13 +114,6 @@ class ChangedRows(RowSource):
         return rows.per_row(lambda block: self._change(block).X, np.float64, self.n_features)
 
 
-def divided(rows: RowSource, units: Array | None) -> RowSource:
-    """Return rows whose features are divided by units (d,), if they matter."""
-    if units is None:
-        return rows
-    return ChangedRows(rows, partial(_divide, units), incomplete=rows.incomplete)
-
-
 def without_outliers(rows: RowSource, known: Array | None, n_components: int) -> RowSource:
     """Return rows of which those that are known to be of the background weigh nothing.
 
@@ -168,13 +161,6 @@ def _of_lighter_weights(
 ) -> Part:
     some = without_weight[start : start + len(weights)]
     return function(start, np.where(some, 0.0, weights))
-
-
-def _divide(units: Array, block: DenseBlock) -> DenseBlock:
-    X = (block.X / units).astype(block.X.dtype, copy=False)
-    if block.missing is None:
-        return replace(block, X=X, copied=False)
-    return replace(block, X=X, copied=False, missing=Missing.of(X, block.buffers))
 
 
 def _fill(values: Callable[[DenseBlock], Array], block: DenseBlock) -> DenseBlock:
