@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.em.mixture import Point
 from .._engine.rows.reading import canonical
 from .._kernels.rows import csr_normalize, normalize_rows
-from .._sklearn import check_rows, num_samples
+from .._sklearn import num_samples
 from .._typing import Array, Matrix
 from ..mixture import ClusterTracker, RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
 from ..mixture._parameters import of_other_components
-from ..mixture._rows import array_in_memory, in_memory
+from ..mixture._rows import array_in_memory, in_memory, rows_to_show
 from ._components import is_directional, log_affinities, log_densities, read_mixture
 from ._memberships import reliability_in_words
 from ._pipeline import split_pipeline
@@ -47,8 +47,8 @@ def component_rows(
         labels = mixture.predict(X)
     proba = mixture.predict_proba(X)
     # The mixture has refused missing values already unless it takes them.
-    options = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
-    rows = check_rows(X, dtype=[np.float64, np.float32], **options)
+    dtypes = [np.float64, np.float32]
+    rows = rows_to_show(X, has_missing=True, accept_sparse="csr", dtype=dtypes)
     n_missing = np.zeros(len(labels))
     if not sparse.issparse(rows) and np.isnan(rows).any():
         n_missing = np.isnan(rows).sum(axis=1)
@@ -64,15 +64,24 @@ def component_rows(
         known = closeness[~np.isnan(closeness)]
         columns["sizes"].append(len(members))
         own = proba[members, k]
-        columns["memberships"].append(own.mean() if len(members) else np.nan)
-        columns["cosines"].append(known.mean() if len(known) else np.nan)
+        columns["memberships"].append(_mean(own))
+        columns["cosines"].append(_mean(known))
         columns["typical"].append(members[np.argsort(-closeness, kind="stable")[:n_rows]])
         columns["doubtful"].append(members[np.argsort(own, kind="stable")[:n_rows]])
-    columns["sizes"] = np.array(columns["sizes"])
-    is_calibrated = getattr(mixture, "_skvmf_reliability", None) is not None
-    columns["memberships"] = np.array(columns["memberships"]) if is_calibrated else None
-    columns["cosines"] = np.array(columns["cosines"]) if is_directional(fitted) else None
+    columns |= {name: np.array(columns[name]) for name in ("sizes", "memberships", "cosines")}
+    # Memberships that are not calibrated are too sure in many dimensions.
+    if getattr(mixture, "_skvmf_reliability", None) is None:
+        columns["memberships"] = None
+    if not is_directional(fitted):
+        columns["cosines"] = None
     return labels, columns | {"n_outliers": int(np.count_nonzero(labels == -1))}
+
+
+def _mean(values: Array) -> float:
+    """Return the mean of values (n,), nan of none."""
+    if len(values) == 0:
+        return np.nan
+    return float(values.mean())
 
 
 def _closeness(fitted: Point, k: int, X: Matrix) -> Array:
@@ -202,8 +211,10 @@ class ComponentSummary:
             "stability": (self.stability, ".2f"),
             "membership": (self.memberships, ".2f"),
             "cosine": (self.cosines, ".2f"),
-            "angle": (self.angles if self.cosines is None else None, ".0f"),
+            "angle": (self.angles, ".0f"),
         }
+        if self.cosines is not None:
+            del numbers["angle"]
         table = {
             name: ["" if np.isnan(each) else format(each, form) for each in column]
             for name, (column, form) in numbers.items()
@@ -247,7 +258,9 @@ class ComponentSummary:
             of a component is its name if it has neither, or no weight.
         """
         names = [str(k) for k in range(self.n_components)]
-        words = self.features if self.words is None else self.words
+        words = self.words
+        if words is None:
+            words = self.features
         for k, words_of_k in zip(self.labels, words or [], strict=False):
             names[k] = separator.join(words_of_k[:n_words]) or names[k]
         return names
@@ -311,7 +324,9 @@ class ComponentSummary:
             for cells in zip(*columns.values(), strict=True)
         )
         body = "".join(f"<tr>{cells}</tr>" for cells in rows)
-        below = "" if self.reliability is None else f"<p>{escape(self.reliability)}</p>"
+        below = ""
+        if self.reliability is not None:
+            below = f"<p>{escape(self.reliability)}</p>"
         return (
             '<div style="max-height: 40em; overflow: auto"><table>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
@@ -397,7 +412,9 @@ def component_summary(
     if labels is not None:
         mixture, labels = of_labels(mixture, X, labels)
     check_is_fitted(mixture)
-    tracker = mixture if isinstance(mixture, ClusterTracker) else None
+    tracker = None
+    if isinstance(mixture, ClusterTracker):
+        tracker = mixture
     mixture = components_of(mixture)
     fitted = read_mixture(mixture)
     active = np.flatnonzero(fitted.weights)
@@ -411,13 +428,7 @@ def component_summary(
         angles = np.degrees(np.arccos(fitted.params.components.lengths))[active]
     if feature_names is None:
         feature_names = getattr(mixture, "feature_names_in_", names)
-    features = None
-    if feature_names is not None:
-        if len(feature_names) != fitted.family.dim:
-            raise ValueError(
-                f"feature_names should be {fitted.family.dim} names, got {len(feature_names)}."
-            )
-        features = _features(fitted, active, feature_names, n_features)
+    features = _features(fitted, active, feature_names, n_features)
     nearest, overlaps = _nearest(fitted, active)
     summary = ComponentSummary(
         active,
@@ -431,18 +442,18 @@ def component_summary(
         stability=_of_components(stability, active, len(fitted.weights)),
         reliability=reliability_in_words(mixture),
     )
-    if X is None:
-        return summary if tracker is None else _of_tracker(summary, tracker)
-
-    labels, columns = component_rows(mixture, fitted, active, X, n_rows, labels)
-    if texts is not None:
-        texts = checked_texts(texts, len(labels))
-        counted = count_words(texts, labels, n_features, vectorizer)
-        # A component may be no row's most probable one, and then has no words.
-        columns["words"] = [counted.of_class(k, n_features) for k in active.tolist()]
-        columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
-    summary = replace(summary, **columns)
-    return summary if tracker is None else _of_tracker(summary, tracker)
+    if X is not None:
+        labels, columns = component_rows(mixture, fitted, active, X, n_rows, labels)
+        if texts is not None:
+            texts = checked_texts(texts, len(labels))
+            counted = count_words(texts, labels, n_features, vectorizer)
+            # A component may be no row's most probable one, and then has no words.
+            columns["words"] = [counted.of_class(k, n_features) for k in active.tolist()]
+            columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
+        summary = replace(summary, **columns)
+    if tracker is not None:
+        summary = _of_tracker(summary, tracker)
+    return summary
 
 
 def components_of(estimator: Any) -> Any:
@@ -455,15 +466,20 @@ def components_of(estimator: Any) -> Any:
 def _of_tracker(summary: ComponentSummary, tracker: ClusterTracker) -> ComponentSummary:
     """Return a summary of a tracker's components by the ids of its clusters."""
     ids = tracker.ids_[summary.labels]
-    sizes = tracker.sizes_
+    sizes = summary.sizes
+    if sizes is None:
+        sizes = tracker.sizes_[-1, ids]
+    before = None
+    if len(tracker.sizes_) > 1:
+        before = tracker.sizes_[-2, ids]
     return replace(
         summary,
         labels=ids,
         nearest=np.where(summary.nearest < 0, -1, tracker.ids_[summary.nearest]),
-        n_components=sizes.shape[1],
-        sizes=sizes[-1, ids] if summary.sizes is None else summary.sizes,
+        n_components=tracker.sizes_.shape[1],
+        sizes=sizes,
         born=tracker.clusters_["born"][summary.labels],
-        before=sizes[-2, ids] if len(sizes) > 1 else None,
+        before=before,
     )
 
 
@@ -532,9 +548,13 @@ def _nearest(fitted: Point, active: Array) -> tuple[Array, Array]:
 
 
 def _features(
-    fitted: Point, active: Array, names: Sequence[str], n_features: int
-) -> list[list[str]]:
-    """Return names of the features that distinguish each of some components."""
+    fitted: Point, active: Array, names: Sequence[str] | None, n_features: int
+) -> list[list[str]] | None:
+    """Return names of the features that distinguish each of some components, if they have names."""
+    if names is None:
+        return None
+    if len(names) != fitted.family.dim:
+        raise ValueError(f"feature_names should be {fitted.family.dim} names, got {len(names)}.")
     components = fitted.params.components
     if is_directional(fitted):
         heaviest = np.argsort(-components.directions.T, axis=1, kind="stable")[:, :n_features]

@@ -52,7 +52,7 @@ class LimitedSteps:
         return replace(state, point=self.point(state.point), best=best)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LimitedPoint(Point):
     """A point whose steps keep the counts of components within limits."""
 

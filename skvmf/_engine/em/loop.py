@@ -17,7 +17,7 @@ LabelsOfRows = tuple[Array, Array] | None  # and their responsibilities, where t
 _ROUNDING = {"float64": 1e-6, "float32": 1e-5}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EMResult(Generic[P, S]):
     """The best that a run has reached: the bound after each step, and its statistics."""
 
@@ -30,7 +30,7 @@ class EMResult(Generic[P, S]):
     of_rows: LabelsOfRows = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EMState(Generic[P]):
     """How far a run has come: enough for another to continue, bit-identically.
 

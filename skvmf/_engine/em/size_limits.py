@@ -98,7 +98,7 @@ class SizeLimits:
         return above.astype(int) - below.astype(int)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidates:
     """The components with the largest scores of each row."""
 

@@ -21,7 +21,7 @@ from .responsibilities import Responsibilities
 from .statistics import Statistics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scores:
     """Log-densities as matrix products leave them: slopes[:, None] * unnormalized + bias.
 
@@ -307,7 +307,7 @@ class SeedFamily(Family[C]):
         """Return the components that fit some clusters, by number, of a `merge_cost`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Proposal:
     """How a start by merging finds components of a family.
 

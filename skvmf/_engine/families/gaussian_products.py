@@ -42,7 +42,7 @@ MAX_TILE_FEATURES = 2**19  # entries that stay in the third
 TILE_GAPS = 2**17  # differences from a mean taken at once: calls cost as much as few of them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GaussianComponents:
     """K Gaussian components, and arrays for scoring, derived once per step.
 

@@ -23,7 +23,7 @@ MAX_COMPARED_AT_ONCE = 256  # clusters: some megabytes of pairs
 NEAREST = 32  # that a cluster is compared with where there are too many to compare all pairs
 
 
-@dataclass
+@dataclass(eq=False)
 class OtherRows:
     """The number of rows that belong to no cluster, and the background that they belong to."""
 

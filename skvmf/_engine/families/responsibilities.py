@@ -14,7 +14,7 @@ _COUNTED_ENTRIES = 2**16
 _SAMPLING_STEP = 32  # one row in so many tells whether responsibilities are dense
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DenseResponsibilities:
     """Each component's responsibility for each row, times the row's factor, (n, K)."""
 
@@ -50,7 +50,7 @@ class DenseResponsibilities:
         return DenseResponsibilities(np.ascontiguousarray(self.resp[:, :n_components]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HardResponsibilities:
     """The component of each row, (n,) int32, and the row's factor, (n,)."""
 
@@ -77,7 +77,7 @@ class HardResponsibilities:
         return HardResponsibilities(labels, np.where(beyond, 0.0, self.factors))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SparseResponsibilities:
     """Non-zero responsibilities, row after row: those of row n end before ``ends[n]``."""
 

@@ -51,7 +51,7 @@ class StudentTMoments(NamedTuple):
     n_missing: Array  # sums of r over rows that lack 1, ..., d features, (K, d)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudentTComponents(GaussianComponents):
     """K Student-t components: `covariances` are their scale matrices.
 

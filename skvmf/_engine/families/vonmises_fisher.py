@@ -47,7 +47,7 @@ _SAFE_COUNTS = (1e-100, 1e100)
 _LEAST_LENGTH = 1e-150  # whose square is a float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DirectionalComponents:
     """K von Mises-Fisher components, and the arrays derived from them once per step.
 

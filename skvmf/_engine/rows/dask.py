@@ -100,6 +100,7 @@ class DaskRows(RowSource):
             where = self._client.who_has(futures)
             n_threads = self._client.nthreads()
             homes = [min(where.get(future.key) or [""]) for future in futures]
+        # Blocks begin and end at these rows.
         edges = np.append(np.arange(0, self.n_rows, self._size), self.n_rows)
         first_chunks = np.searchsorted(self._ends, edges[:-1], "right").tolist()  # of blocks
         last_chunks = np.searchsorted(self._ends, edges[1:] - 1, "right").tolist()
@@ -220,11 +221,10 @@ class DaskRows(RowSource):
         self, run: Function, function: Function, labels: Graph | None = None, keep: bool = True
     ) -> tuple[Any, Graph]:
         """Sum a function by tasks that return labels, too, which workers may keep."""
-        tasks, both = self._tasks(run, function, labels)
-        parts = [[(f"{name}-{part}", i) for name, i in both] for part in range(1 + keep)]
-        for part, keys in enumerate(parts):
-            tasks |= {key: (getitem, pair, part) for key, pair in zip(keys, both, strict=True)}
-        return self._added(tasks, *parts)
+        tasks, pairs = self._tasks(run, function, labels)
+        sums = _picked(pairs, 0)
+        labels_after = _picked(pairs, 1) if keep else {}
+        return self._added(tasks | sums | labels_after, list(sums), list(labels_after))
 
     def _added(
         self, tasks: Graph, keys: list[Any], to_keep: Sequence[Any] = ()
@@ -300,6 +300,7 @@ class DaskRows(RowSource):
             ) from error
 
     def _rows_of(self, key: Any) -> str:
+        """Say which rows a task reads: one of these, which has a name and a number, or a chunk."""
         match key:
             case ((str(name), int(i)),) if name.startswith("skvmf-"):
                 numbers = np.flatnonzero(self._owners == i)
@@ -310,6 +311,11 @@ class DaskRows(RowSource):
             case _:
                 return "some rows of X"
         return f"rows {start} to {min(stop, self.n_rows) - 1} of X"
+
+
+def _picked(pairs: list[Any], number: int) -> Graph:
+    """Return tasks that pick the first or the second of what tasks return, by these tasks' keys."""
+    return {(f"{name}-{number}", i): (getitem, (name, i), number) for name, i in pairs}
 
 
 def _persisted(X: da.Array, keys: list[Any]) -> list[Any] | None:

@@ -22,7 +22,7 @@ from .sources import DenseRows, Labels, Measures, Rows, Span, SparseRows, joined
 from .weights import in_units
 
 
-@dataclass
+@dataclass(eq=False)
 class TaskBlocks:
     """The blocks of a task, and once they are measured, what workers keep of them: not the rows.
 

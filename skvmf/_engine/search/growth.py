@@ -6,10 +6,11 @@ import numpy as np
 
 from ..._typing import Array
 from ..em.mixture import Mixture, Point
+from ..rows.changed import divided, without_outliers
 from ..rows.sources import RowSource
-from .imputed import imputed, without_outliers
+from .imputed import imputed
 from .starts import Start
-from .units import divided, units_of_clusters
+from .units import units_of_clusters
 
 
 def centres_of_added(

@@ -78,7 +78,7 @@ _ONE_ROW = 1.0001
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Overseeding:
     """Seeds, merging and further rounds of both, on a sample."""
 
@@ -329,7 +329,7 @@ class Overseeding:
         return point, max(bound, after)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _SeedPoint(FreePoint):
     """Old components, which stay, followed by seeds that steps of EM move and drop."""
 

@@ -18,15 +18,9 @@ from ..families.background import FIRST_WEIGHT
 from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
+from ..rows.changed import divided, without_outliers
 from ..rows.sources import RowSource
-from .imputed import (
-    MIN_WHOLE_ROWS,
-    MIN_WHOLE_SHARE,
-    filled_by,
-    imputed,
-    whole_rows,
-    without_outliers,
-)
+from .imputed import MIN_WHOLE_ROWS, MIN_WHOLE_SHARE, filled_by, imputed, whole_rows
 from .kmeans import (
     KMEANS_MAX_ITER,
     draw_seed,
@@ -45,10 +39,10 @@ from .partitions import (
     partition_statistics,
 )
 from .sample import Draw, FoundStart, Rescoring, Sample, best_of, bound_of
-from .units import divided, units_of_clusters
+from .units import units_of_clusters
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Partition:
     """Moments of a partition of the rows, and components that they are about."""
 
@@ -69,7 +63,7 @@ def _say_nothing(note: str) -> None:
     """Print no note."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Start(ABC):
     """Where a fit begins. Subclasses find a partition of the rows; what follows is the same."""
 
@@ -284,7 +278,7 @@ class RandomRows(Start):
         return np.full(self.n_components, 1 / self.n_components)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GivenMeans(Start):
     """Means of the user's; rows belong to the nearest."""
 
@@ -306,7 +300,7 @@ class GivenMeans(Start):
         return replace(self, means=self.means / units)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GivenPartition(Start):
     """Labels or responsibilities of the user's."""
 
@@ -397,7 +391,7 @@ class Merging(KMeans):
         return best_of(starts, rescored)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _ByClass(Start):
     """By known labels, or the nearest centre: the mean of known rows, or of a cluster."""
 
