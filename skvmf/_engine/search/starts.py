@@ -83,7 +83,7 @@ class Start(ABC):
 
     means: Any = None  # first centres (K, d), where given, as `GivenMeans` has them
     given = False  # whether the user says where to begin, so that all starts are the same
-    measures = True  # whether it matters which rows are near each other
+    searches = False  # whether it looks for clusters
 
     @property
     def n_starts(self) -> int:
@@ -113,7 +113,7 @@ class Start(ABC):
         units = mixture.family.units
         in_units = mixture
         if units is not None:
-            if start.measures:
+            if start.searches:
                 units = units_of_clusters(units, candidates, self.n_components)
             in_units = mixture.in_units(units)
             candidates = divided(candidates, units)
@@ -251,8 +251,6 @@ class Start(ABC):
 class Random(Start):
     """Rows get components at random."""
 
-    measures = False
-
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
@@ -264,8 +262,6 @@ class Random(Start):
 
 class RandomRows(Start):
     """Distinct rows as means, with equal weights and the spread of all rows."""
-
-    measures = False
 
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
@@ -306,7 +302,6 @@ class GivenPartition(Start):
 
     assign: Assignment | None = None
     given = True
-    measures = False
 
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
@@ -319,6 +314,8 @@ class GivenPartition(Start):
 
 class KMeans(Start):
     """Clusters of a sample, by k-means."""
+
+    searches = True
 
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
@@ -396,6 +393,7 @@ class _ByClass(Start):
     """By known labels, or the nearest centre: the mean of known rows, or of a cluster."""
 
     other: Start | None = None
+    searches = True
 
     @classmethod
     def of(cls, start: Start) -> "_ByClass":
