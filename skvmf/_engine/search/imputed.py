@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._typing import Array
+from ..._typing import Array, DType
 from ..em.predictions import conditional_means
 from ..families.gaussian import Gaussian
 from ..rows.blocks import DenseBlock, Missing
 from ..rows.parallel import Part
-from ..rows.sources import RowSource, make_rows
+from ..rows.sources import MAX_MAGNITUDE, RowSource, make_rows
 from .sample import FreePoint, Sample
 
 # Features up to which values are filled by what they have to do with others: a matrix of
@@ -71,7 +71,7 @@ def whole_rows(rows: RowSource, size: int) -> tuple[RowSource | None, float]:
     whole = ~np.isnan(values).any(axis=1)
     if not whole.any():
         return None, 0.0
-    sample = make_rows(values[whole].astype(rows.dtype), None, unit=False)
+    sample = make_rows(_as(rows.dtype, values[whole]), None, unit=False)
     share = float(weights[whole].sum() / weights.sum())
     return sample.subset(np.arange(sample.n_rows), weights[whole], width=1), share
 
@@ -105,7 +105,7 @@ class ChangedRows(RowSource):
         return self._rows.sampling_weights()
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
-        values = self.take(indices).astype(self.dtype)
+        values = _as(self.dtype, self.take(indices))
         rows = make_rows(values, None, unit=False, missing=self.incomplete)
         return rows.subset(np.arange(len(indices)), weights, width, single)
 
@@ -171,10 +171,19 @@ def _of_lighter_weights(
 
 
 def _divide(units: Array, block: DenseBlock) -> DenseBlock:
-    X = (block.X / units).astype(block.X.dtype, copy=False)
+    X = _as(block.X.dtype, block.X / units)
     if block.missing is None:
         return replace(block, X=X, copied=False)
     return replace(block, X=X, copied=False, missing=Missing.of(X, block.buffers))
+
+
+def _as(dtype: DType, values: Array) -> Array:
+    """Return values in a type of float, moved in where they are too large for it, or for squares.
+
+    Rows that weigh next to nothing beside others may be this far from them in units.
+    """
+    limit = min(MAX_MAGNITUDE, float(np.finfo(dtype).max))
+    return np.clip(values, -limit, limit).astype(dtype, copy=False)
 
 
 def _fill(values: Callable[[DenseBlock], Array], block: DenseBlock) -> DenseBlock:
