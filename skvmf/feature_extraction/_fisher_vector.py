@@ -94,7 +94,7 @@ def count_distinct(vectors: Array, enough: int) -> int:
     return len(seen)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Encoder:
     """Writes Fisher vectors.
 

@@ -128,8 +128,10 @@ def join(first: Point, second: Point) -> Point:
         means = np.vstack([p.means for p in parts])
         covariances = np.concatenate([p.covariances for p in parts])
         dof = np.concatenate([_degrees_of_freedom(p) for p in parts])
-        all_gaussian = np.isinf(dof).all()
-        family, components = _elliptical(means, covariances, None if all_gaussian else dof)
+        if np.isinf(dof).all():
+            family, components = _elliptical(means, covariances, None)
+        else:
+            family, components = _elliptical(means, covariances, dof)
     weights = np.full(len(components), 1 / len(components))
     return Point(Mixture.plain(family), Params.first(weights, components))
 
@@ -145,9 +147,12 @@ def with_features_of(reference: object, mixture: object, fitted: Point) -> Point
         return fitted
     different = sorted(set(map(str, names)) ^ set(map(str, own_names)))
     if different:
+        some = ", ".join(different[:5])
+        if len(different) > 5:
+            some += " ..."
         raise ValueError(
             "Mixtures should have the same features, and these are features of one of them only: "
-            f"{', '.join(different[:5])}{' ...' if len(different) > 5 else ''}."
+            f"{some}."
         )
     number = {name: i for i, name in enumerate(own_names.tolist())}
     order = np.array([number[name] for name in names.tolist()])

@@ -70,15 +70,24 @@ def component_rows(
         known = closeness[~np.isnan(closeness)]
         columns["sizes"].append(len(members))
         own = own_proba[members]
-        columns["memberships"].append(own.mean() if len(members) else np.nan)
-        columns["cosines"].append(known.mean() if len(known) else np.nan)
+        columns["memberships"].append(_mean(own))
+        columns["cosines"].append(_mean(known))
         columns["typical"].append(members[np.argsort(-closeness, kind="stable")[:n_rows]])
         columns["doubtful"].append(members[np.argsort(own, kind="stable")[:n_rows]])
-    columns["sizes"] = np.array(columns["sizes"])
-    is_calibrated = getattr(mixture, "_skvmf_reliability", None) is not None
-    columns["memberships"] = np.array(columns["memberships"]) if is_calibrated else None
-    columns["cosines"] = np.array(columns["cosines"]) if is_directional(fitted) else None
+    columns |= {name: np.array(columns[name]) for name in ("sizes", "memberships", "cosines")}
+    # Memberships that are not calibrated are too sure in many dimensions.
+    if getattr(mixture, "_skvmf_reliability", None) is None:
+        columns["memberships"] = None
+    if not is_directional(fitted):
+        columns["cosines"] = None
     return labels, columns | {"n_outliers": int(np.count_nonzero(labels == -1))}
+
+
+def _mean(values: Array) -> float:
+    """Return the mean of values (n,), nan of none."""
+    if len(values) == 0:
+        return np.nan
+    return float(values.mean())
 
 
 def _responsibilities_of_labels(mixture: Any, X: Any, labels: Array, n_components: int) -> Array:
@@ -222,8 +231,10 @@ class ComponentSummary:
             "stability": (self.stability, ".2f"),
             "membership": (self.memberships, ".2f"),
             "cosine": (self.cosines, ".2f"),
-            "angle": (self.angles if self.cosines is None else None, ".0f"),
+            "angle": (self.angles, ".0f"),
         }
+        if self.cosines is not None:
+            del numbers["angle"]
         table = {
             name: ["" if np.isnan(each) else format(each, form) for each in column]
             for name, (column, form) in numbers.items()
@@ -267,7 +278,9 @@ class ComponentSummary:
             of a component is its name if it has neither, or no weight.
         """
         names = [str(k) for k in range(self.n_components)]
-        words = self.features if self.words is None else self.words
+        words = self.words
+        if words is None:
+            words = self.features
         for k, words_of_k in zip(self.labels, words or [], strict=False):
             names[k] = separator.join(words_of_k[:n_words]) or names[k]
         return names
@@ -331,7 +344,9 @@ class ComponentSummary:
             for cells in zip(*columns.values(), strict=True)
         )
         body = "".join(f"<tr>{cells}</tr>" for cells in rows)
-        below = "" if self.reliability is None else f"<p>{escape(self.reliability)}</p>"
+        below = ""
+        if self.reliability is not None:
+            below = f"<p>{escape(self.reliability)}</p>"
         return (
             '<div style="max-height: 40em; overflow: auto"><table>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
@@ -417,7 +432,9 @@ def component_summary(
     if labels is not None:
         mixture, labels = of_labels(mixture, X, labels)
     check_is_fitted(mixture)
-    tracker = mixture if isinstance(mixture, ClusterTracker) else None
+    tracker = None
+    if isinstance(mixture, ClusterTracker):
+        tracker = mixture
     mixture = components_of(mixture)
     fitted = read_mixture(mixture)
     active = np.flatnonzero(fitted.weights)
@@ -431,13 +448,7 @@ def component_summary(
         angles = np.degrees(np.arccos(fitted.params.components.lengths))[active]
     if feature_names is None:
         feature_names = getattr(mixture, "feature_names_in_", names)
-    features = None
-    if feature_names is not None:
-        if len(feature_names) != fitted.family.dim:
-            raise ValueError(
-                f"feature_names should be {fitted.family.dim} names, got {len(feature_names)}."
-            )
-        features = _features(fitted, active, feature_names, n_features)
+    features = _features(fitted, active, feature_names, n_features)
     nearest, overlaps = _nearest(fitted, active)
     summary = ComponentSummary(
         active,
@@ -451,18 +462,18 @@ def component_summary(
         stability=_of_components(stability, active, len(fitted.weights)),
         reliability=reliability_in_words(mixture),
     )
-    if X is None:
-        return summary if tracker is None else _of_tracker(summary, tracker)
-
-    labels, columns = component_rows(mixture, fitted, active, X, n_rows, labels)
-    if texts is not None:
-        texts = checked_texts(texts, len(labels))
-        counted = count_words(texts, labels, n_features, vectorizer)
-        # A component may be no row's most probable one, and then has no words.
-        columns["words"] = [counted.of_class(k, n_features) for k in active.tolist()]
-        columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
-    summary = replace(summary, **columns)
-    return summary if tracker is None else _of_tracker(summary, tracker)
+    if X is not None:
+        labels, columns = component_rows(mixture, fitted, active, X, n_rows, labels)
+        if texts is not None:
+            texts = checked_texts(texts, len(labels))
+            counted = count_words(texts, labels, n_features, vectorizer)
+            # A component may be no row's most probable one, and then has no words.
+            columns["words"] = [counted.of_class(k, n_features) for k in active.tolist()]
+            columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
+        summary = replace(summary, **columns)
+    if tracker is not None:
+        summary = _of_tracker(summary, tracker)
+    return summary
 
 
 def components_of(estimator: Any) -> Any:
@@ -475,15 +486,20 @@ def components_of(estimator: Any) -> Any:
 def _of_tracker(summary: ComponentSummary, tracker: ClusterTracker) -> ComponentSummary:
     """Return a summary of a tracker's components by the ids of its clusters."""
     ids = tracker.ids_[summary.labels]
-    sizes = tracker.sizes_
+    sizes = summary.sizes
+    if sizes is None:
+        sizes = tracker.sizes_[-1, ids]
+    before = None
+    if len(tracker.sizes_) > 1:
+        before = tracker.sizes_[-2, ids]
     return replace(
         summary,
         labels=ids,
         nearest=np.where(summary.nearest < 0, -1, tracker.ids_[summary.nearest]),
-        n_components=sizes.shape[1],
-        sizes=sizes[-1, ids] if summary.sizes is None else summary.sizes,
+        n_components=tracker.sizes_.shape[1],
+        sizes=sizes,
         born=tracker.clusters_["born"][summary.labels],
-        before=sizes[-2, ids] if len(sizes) > 1 else None,
+        before=before,
     )
 
 
@@ -552,9 +568,13 @@ def _nearest(fitted: Point, active: Array) -> tuple[Array, Array]:
 
 
 def _features(
-    fitted: Point, active: Array, names: Sequence[str], n_features: int
-) -> list[list[str]]:
-    """Return names of the features that distinguish each of some components."""
+    fitted: Point, active: Array, names: Sequence[str] | None, n_features: int
+) -> list[list[str]] | None:
+    """Return names of the features that distinguish each of some components, if they have names."""
+    if names is None:
+        return None
+    if len(names) != fitted.family.dim:
+        raise ValueError(f"feature_names should be {fitted.family.dim} names, got {len(names)}.")
     components = fitted.params.components
     if is_directional(fitted):
         heaviest = np.argsort(-components.directions.T, axis=1, kind="stable")[:, :n_features]

@@ -822,6 +822,10 @@ class BaseMixture(MixtureParameters, ABC):
         rows = self._new_rows(X)
         return predictions.log_densities(self._fitted, rows)
 
+    def _labels_and_log_densities(self, X: MatrixLike) -> tuple[Array, Array]:
+        """Return what `predict` and `score_samples` do of rows in memory."""
+        return predictions.labels_and_log_densities(self._as_published(), self._new_rows(X))
+
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:

@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.families.family import MergeCost
-from .._engine.families.merging import chance_gain, merge_greedily
-from .._engine.rows.reading import stacked
 from .._sklearn import Interval, RowsEstimator, all_or_nothing, fit_context, safe_indexing
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState
 from ..distributions._arguments import checked_generator
 from ._base import BaseMixture
+from ._births import MIN_RATIO, BirthSearch
+from ._cluster_gaps import excess_losses, merge_cost, with_rows
 from ._gaussian import BaseEllipticalMixture
 from ._parameters import of_other_components
 from ._relative_gmm import RelativeGMM
 from ._rows import _validated_array, array_in_memory, in_memory, weights_of
+from ._tracked_rows import (
+    Batch,
+    KeptRows,
+    Reservoir,
+    decay_of,
+    kept_rows,
+    n_effective,
+    sums_of_ids,
+    with_ids,
+)
 
-# Rows for each fine cluster, on average: with 15 or 30 the topics of newsgroups had about the same
-# evidence, and fewer clusters are faster.
-_ROWS_PER_FINE_CLUSTER = 30
-# Steps of EM for fine clusters, which begin at random rows: 10 gained little more than 5.
-_FINE_STEPS = 5
-# A new cluster has this many times its share of earlier rows in the window: below it, shares that
-# change a little would count as new, however sure the change is.
-_MIN_RATIO = 2.0
-# Fine clusters that are further apart than this share of the median gap between a live cluster and
-# its nearest one are not one new cluster. A smaller share gives a cluster several ids, a larger
-# one several clusters one id.
-_MAX_GAP = 0.5
-# A cut of a new cluster in two has parts of at least so many rows: a few rows are always far apart.
-_MIN_PART = 8
-# Fine clusters with fewer rows have none but for rounding.
-_LEAST_COUNT = 1e-6
+# Rows of a young cluster among this share of all, the least likely ones, may be of another new one.
+_FAR_SHARE = 0.1
 # Passes in which a new component and the live ones share out the rows.
 _BIRTH_STEPS = 2
 # A cluster may have ended where the window has less than this share of the rows that it had at its
@@ -75,17 +68,6 @@ _OF_CLUSTERS = (
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-class _Batch(NamedTuple):
-    """The rows of a batch in the window."""
-
-    number: int
-    first_row: int  # its number, counted from the first row of `fit`
-    rows: Any
-    weights: Array
-    ids: Array
-    least_score: float
-
-
 class ClusterTracker(RowsEstimator):
     """Clusters of rows that come in batches, with ids that last, births, deaths and merges.
 
@@ -109,7 +91,7 @@ class ClusterTracker(RowsEstimator):
         Number of rows of the window that a new cluster takes at least.
     half_life : float, default=20.0
         Number of batches after which a row counts half.
-    significance : float, default=0.01
+    significance : float, default=0.05
         The chance that a batch has a birth although it and the rows before are alike: at most, by
         a Bonferroni correction for all groups of rows and spans of batches that are tried.
     max_clusters : int, default=None
@@ -145,8 +127,8 @@ class ClusterTracker(RowsEstimator):
     Notes
     -----
     The rows of the window and the reservoir together are clustered finely. Fine clusters are merged
-    to a tree, and each node of it is tested for having more rows of the last batches, for one
-    batch up to the whole window, than it would if these and the reservoir were alike: the
+    to a tree, and each node of it is tested for having more rows of the last batches, of one, two,
+    four and so on up to the window, than it would if these and the reservoir were alike: the
     prospective scan statistics of Kulldorff [1]_ [2]_. Because fine clusters are found without
     asking which rows are new, the binomial test is exact. Rows of clusters that were born within
     ``window + half_life`` batches are left out: they are known to be new.
@@ -187,7 +169,7 @@ class ClusterTracker(RowsEstimator):
     n_features_in_: int
 
     _parameter_constraints: ClassVar[ParameterConstraints] = {
-        "mixture": [BaseMixture],
+        "mixture": "no_validation",  # fit says better what it may be
         "window": [Interval(Integral, 1, None, closed="left")],
         "reservoir_size": [Interval(Integral, 1, None, closed="left")],
         "min_size": [Interval(Integral, 2, None, closed="left")],
@@ -205,7 +187,7 @@ class ClusterTracker(RowsEstimator):
         reservoir_size: int = 4000,
         min_size: int = 25,
         half_life: float = 20.0,
-        significance: float = 0.01,
+        significance: float = 0.05,
         max_clusters: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -249,13 +231,7 @@ class ClusterTracker(RowsEstimator):
         TypeError, ValueError
             If the data or a parameter cannot be used. The estimator then stays as it was.
         """
-        if isinstance(self.mixture, RelativeGMM):
-            raise ValueError("RelativeGMM sorts its components, and clusters would change ids.")
-        if self.mixture.size_limits is not None:
-            raise ValueError(
-                f"The mixture has size_limits={self.mixture.size_limits!r}, and the clusters of a "
-                "stream grow and fade: use size_limits=None."
-            )
+        _refuse_other_mixtures(self.mixture)
         X = in_memory(X)
         with all_or_nothing(self):
             mixture: BaseMixture = clone(self.mixture).fit(
@@ -281,24 +257,22 @@ class ClusterTracker(RowsEstimator):
             self._born = np.zeros(len(alive), np.int64)
             self._last_seen = np.zeros(len(alive), np.int64)
             self._parents = np.full(len(alive), -1)
-            self._sizes = _sums(labels, weights, alive)
+            self._sizes = sums_of_ids(labels, weights, alive)
             self._largest = self._sizes.copy()
             self.sizes_ = np.zeros((1, self._next_id))
             self.sizes_[0, alive] = self._sizes
             self._merging: dict[tuple[int, int], int] = {}
-            self._window: list[_Batch] = []
+            self._window: list[Batch] = []
             self._n_rows = len(labels)
             self._least_score = _least_score(mixture.score_samples(X))
-            self._reservoir = rows[:0]
-            self._reservoir_ids = labels[:0]
-            self._reservoir_keys = np.empty(0)
-            self._past_weight = 0.0
-            self._to_reservoir(rows, weights, labels)
+            self._reservoir = Reservoir(rows[:0], labels[:0], np.empty(0), 0.0)
+            self._to_reservoir(Batch(0, 0, rows, weights, labels, self._least_score))
+            kept = self._kept_rows()
             if len(alive) < mixture.n_components:
-                self.mixture_ = self._estimated()
+                self.mixture_ = self._estimated(kept)
             self._first_means = _means(self.mixture_)
-            self._first_rows = _n_effective(labels, weights, alive)
-            self._tell_clusters()
+            self._first_rows = n_effective(labels, weights, alive)
+            self._tell_clusters(kept)
         return self
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -335,11 +309,11 @@ class ClusterTracker(RowsEstimator):
         """
         if not hasattr(self, "mixture_"):
             return self.fit(X, y, sample_weight, known_labels)
+        _refuse_other_mixtures(self.mixture)
         X = in_memory(X)
         with all_or_nothing(self):
             self._refuse_other_features(X)
-            components = self.mixture_.predict(X)
-            scores = self.mixture_.score_samples(X)
+            components, scores = self.mixture_._labels_and_log_densities(X)
             self._refuse_far(scores)
             rows = _validated_array(self.mixture_, X, reset=False)
             weights = weights_of(sample_weight, rows)
@@ -347,31 +321,37 @@ class ClusterTracker(RowsEstimator):
             if known_labels is not None:
                 ids = self._with_known(ids, known_labels)
             self.n_batches_ += 1
-            least = _least_score(scores)
-            batch = _Batch(self.n_batches_, self._n_rows, rows, weights, ids, least)
-            self._n_rows += len(ids)
-            self._window = [*self._window, batch]
-            self._sizes = self._sizes * self._decay + _sums(ids, weights, self.ids_)
-            self._largest = np.maximum(self._largest, self._sizes)
-            seen = np.isin(self.ids_, ids)
-            self._last_seen = np.where(seen, self.n_batches_, self._last_seen)
-            self._past_weight *= self._decay
-            self.events_ = list(self.events_)
-            if len(self._window) > self.window:
-                first = self._window[0]
-                self._window = self._window[1:]
-                self._to_reservoir(first.rows, first.weights, first.ids)
+            self._add(
+                Batch(self.n_batches_, self._n_rows, rows, weights, ids, _least_score(scores))
+            )
             # Rows that are kept have no names.
             self.mixture_ = copy(self.mixture_)
             vars(self.mixture_).pop("feature_names_in_", None)
-            self._find_deaths()
-            self.mixture_ = self._estimated()
-            self._find_merges()
-            self._find_births()
+            self.events_ = list(self.events_)
+            kept = self._kept_rows()
+            self._find_deaths(kept)
+            self.mixture_ = self._estimated(kept)
+            kept = self._find_merges(kept)
+            kept = self._find_births(kept)
+            self._window = with_ids(self._window, kept.ids)
+            self._reservoir = self._reservoir._replace(ids=kept.ids[~kept.recent])
             self.labels_ = self._window[-1].ids
             self._count_sizes()
-            self._tell_clusters()
+            self._tell_clusters(kept)
         return self
+
+    def _add(self, batch: Batch) -> None:
+        """Take a batch into the window, and its rows into the sizes; the first one leaves."""
+        self._n_rows += len(batch.ids)
+        self._window = [*self._window, batch]
+        self._sizes = self._sizes * self._decay + sums_of_ids(batch.ids, batch.weights, self.ids_)
+        self._largest = np.maximum(self._largest, self._sizes)
+        seen = np.isin(self.ids_, batch.ids)
+        self._last_seen = np.where(seen, self.n_batches_, self._last_seen)
+        self._reservoir = self._reservoir.faded(self._decay)
+        if len(self._window) > self.window:
+            self._to_reservoir(self._window[0])
+            self._window = self._window[1:]
 
     def predict(self, X: MatrixLike) -> Array:
         """Return the id of the live cluster of each row, without learning.
@@ -397,10 +377,10 @@ class ClusterTracker(RowsEstimator):
         sizes[: len(before), : before.shape[1]] = before
         every_id = np.arange(self._next_id)
         for batch in self._window:
-            sizes[batch.number] = _sums(batch.ids, batch.weights, every_id)
+            sizes[batch.number] = sums_of_ids(batch.ids, batch.weights, every_id)
         self.sizes_ = sizes
 
-    def _tell_clusters(self) -> None:
+    def _tell_clusters(self, kept: KeptRows) -> None:
         if "feature_names_in_" in vars(self):
             self.mixture_.feature_names_in_ = vars(self)["feature_names_in_"]
         means = _means(self.mixture_)
@@ -411,22 +391,19 @@ class ClusterTracker(RowsEstimator):
             "size": self._sizes.copy(),
             "parent": self._parents.copy(),
             "mean": means,
-            "drift": self._drift(means),
+            "drift": self._drift(means, kept),
         }
 
-    def _drift(self, means: Array) -> Array:
+    def _drift(self, means: Array, kept: KeptRows) -> Array:
         """Return how far means are from those at birth, in standard errors."""
-        errors = 1 / np.maximum(self._n_effective_now(), _TINY) + 1 / self._first_rows
+        n_rows = n_effective(kept.ids, kept.faded, self.ids_)
+        errors = 1 / np.maximum(n_rows, _TINY) + 1 / self._first_rows
         squares = (means - self._first_means) ** 2
         squares = squares / np.maximum(_variances(self.mixture_) * errors[:, np.newaxis], _TINY)
         n_free = means.shape[1]
         if not isinstance(self.mixture_, BaseEllipticalMixture):
             n_free = max(n_free - 1, 1)  # a direction has one degree of freedom less
         return np.asarray(np.sqrt(squares.sum(axis=1) / n_free))
-
-    def _n_effective_now(self) -> Array:
-        ids, weights, ages = self._kept()
-        return _n_effective(ids, self._faded(weights, ages), self.ids_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -468,55 +445,24 @@ class ClusterTracker(RowsEstimator):
 
     @property
     def _decay(self) -> float:
-        return float(0.5 ** (1 / self.half_life))
+        return decay_of(self.half_life)
 
-    def _to_reservoir(self, rows: Any, weights: Array, ids: Array) -> None:
-        """Let rows compete for a place: an exponential key over the weight wins if it is small.
+    def _to_reservoir(self, batch: Batch) -> None:
+        now = self.n_batches_
+        rng = np.random.default_rng([self._seed, now, 0])
+        size = int(self.reservoir_size)
+        self._reservoir = self._reservoir.with_batch(batch, now, self.half_life, size, rng)
 
-        In place of fading the weights of old rows, those of later ones are larger.
-        """
-        rng = np.random.default_rng([self._seed, self.n_batches_, 0])
-        age = len(self._window) if self.n_batches_ else 0
-        with np.errstate(divide="ignore"):
-            keys = np.log(rng.exponential(size=len(ids))) - np.log(weights)
-        keys -= (self.n_batches_ - age) * np.log(2) / self.half_life
-        self._past_weight += float(weights.sum()) * self._decay**age
-        rows = stacked([self._reservoir, rows])
-        ids = np.append(self._reservoir_ids, ids)
-        keys = np.append(self._reservoir_keys, keys)
-        kept = np.sort(np.argsort(keys, kind="stable")[: self.reservoir_size])
-        kept = kept[keys[kept] < np.inf]
-        self._reservoir = safe_indexing(rows, kept)
-        self._reservoir_ids = ids[kept]
-        self._reservoir_keys = keys[kept]
+    def _kept_rows(self) -> KeptRows:
+        return kept_rows(self._window, self._reservoir, self.n_batches_, self._decay)
 
-    def _kept_rows(self) -> Any:
-        """Return the rows of the window and the reservoir."""
-        return stacked([*(batch.rows for batch in self._window), self._reservoir])
-
-    def _kept(self) -> tuple[Array, Array, Array]:
-        """Return ids, weights and ages of the rows that are kept; those of earlier ones are -1."""
-        window = self._window
-        n_earlier = len(self._reservoir_ids)
-        ids = np.concatenate([*(batch.ids for batch in window), self._reservoir_ids])
-        weights = [batch.weights for batch in window] + [np.ones(n_earlier)]
-        ages = [np.full(len(batch.ids), self.n_batches_ - batch.number) for batch in window]
-        return ids, np.concatenate(weights), np.concatenate([*ages, np.full(n_earlier, -1)])
-
-    def _faded(self, weights: Array, ages: Array) -> Array:
-        """Return weights with decay; a row of the reservoir stands for all that fade like it."""
-        of_earlier = self._past_weight / max(int(np.count_nonzero(ages < 0)), 1)
-        return np.where(ages < 0, of_earlier, weights * self._decay ** np.maximum(ages, 0))
-
-    def _estimated(self, ids: Array | None = None, live: Array | None = None) -> BaseMixture:
+    def _estimated(self, kept: KeptRows, live: Array | None = None) -> BaseMixture:
         """Return the mixture of the live clusters, from the rows that are kept and their ids."""
-        own_ids, weights, ages = self._kept()
-        ids = own_ids if ids is None else ids
         live = self.ids_ if live is None else live
-        weights = self._faded(weights, ages)
-        used = np.isin(ids, live) | ((ids == -1) & self.mixture.background)
-        used &= weights > 0
-        components = np.where(ids[used] < 0, -1, np.searchsorted(live, ids[used]))
+        used = np.isin(kept.ids, live) | ((kept.ids == -1) & self.mixture.background)
+        used &= kept.faded > 0
+        ids = kept.ids[used]
+        components = np.where(ids < 0, -1, np.searchsorted(live, ids))
         params = of_other_components(self.mixture) | {
             "random_state": 0,
             "n_components": len(live),
@@ -525,19 +471,17 @@ class ClusterTracker(RowsEstimator):
             "background": bool(components.min() < 0),
         }
         mixture: BaseMixture = clone(self.mixture).set_params(**params)
-        rows = safe_indexing(self._kept_rows(), np.flatnonzero(used))
-        mixture.fit(rows, sample_weight=weights[used])
+        rows = safe_indexing(kept.rows, np.flatnonzero(used))
+        mixture.fit(rows, sample_weight=kept.faded[used])
         return mixture
 
     # Deaths and merges.
 
-    def _find_deaths(self) -> None:
+    def _find_deaths(self, kept: KeptRows) -> None:
         """End clusters whose middle gets no rows any more, or of which none is kept; one stays."""
-        rows = self._kept_rows()
-        ids, weights, ages = self._kept()
-        recent = ages >= 0
-        in_window = _sums(ids[recent], weights[recent], self.ids_)
-        earlier = _sums(ids[~recent], weights[~recent], self.ids_)
+        ids, weights, recent = kept.ids, kept.weights, kept.recent
+        in_window = sums_of_ids(ids[recent], weights[recent], self.ids_)
+        earlier = sums_of_ids(ids[~recent], weights[~recent], self.ids_)
         # What a cluster of its largest size has in the window.
         n_recent = len(self._window)
         expected = self._largest * (1 - self._decay**n_recent)
@@ -547,7 +491,7 @@ class ClusterTracker(RowsEstimator):
         dead = (self._sizes < self.min_size / 3) & (in_window < 1) | ~np.isin(self.ids_, ids)
         for k in np.flatnonzero(shrunk & ~dead).tolist():
             own = np.flatnonzero(ids == self.ids_[k])
-            scores = self.mixture_.score_samples(safe_indexing(rows, own))
+            scores = self.mixture_.score_samples(safe_indexing(kept.rows, own))
             middle = scores > np.median(scores[~recent[own]])
             new = float(weights[own[middle & recent[own]]].sum())
             old = float(weights[own[middle & ~recent[own]]].sum())
@@ -559,36 +503,34 @@ class ClusterTracker(RowsEstimator):
             self._note("death", int(self.ids_[k]), float(self._sizes[k]))
         self._keep_clusters(~dead)
 
-    def _find_merges(self) -> None:
+    def _find_merges(self, kept: KeptRows) -> KeptRows:
         """Join two clusters that no merge has lost more than chance of, for some batches."""
-        alive = _with_rows(self.mixture_)
-        cost = _merge_cost(self.mixture_, alive)
+        alive = with_rows(self.mixture_)
+        cost = merge_cost(self.mixture_, alive)
         merging = {}
         for a, k in enumerate(alive[:-1].tolist()):
             others = np.arange(a + 1, len(alive))
-            for b in np.flatnonzero(_excess_loss(cost, a, others) < 0).tolist():
+            for b in np.flatnonzero(excess_losses(cost, a, others) < 0).tolist():
                 pair = int(self.ids_[k]), int(self.ids_[alive[others[b]]])
                 merging[pair] = self._merging.get(pair, 0) + 1
         self._merging = merging
         due = [pair for pair, n in merging.items() if n >= _MERGE_SHARE * self.window]
-        if due:
-            into, gone = due[0]  # one a batch: the next one is judged by what is then there
-            self._note("merge", gone, 0.0, into=into)
-            self._window = [
-                batch._replace(ids=np.where(batch.ids == gone, into, batch.ids))
-                for batch in self._window
-            ]
-            self._reservoir_ids = np.where(self._reservoir_ids == gone, into, self._reservoir_ids)
-            sizes = self._sizes.copy()
-            sizes[self.ids_ == into] += sizes[self.ids_ == gone]
-            self._sizes = sizes
-            self._largest = np.maximum(self._largest, sizes)
-            self._keep_clusters(self.ids_ != gone)
-            self.mixture_ = self._estimated()
+        if not due:
+            return kept
+        into, gone = due[0]  # one a batch: the next one is judged by what is then there
+        self._note("merge", gone, 0.0, into=into)
+        kept = kept._replace(ids=np.where(kept.ids == gone, into, kept.ids))
+        sizes = self._sizes.copy()
+        sizes[self.ids_ == into] += sizes[self.ids_ == gone]
+        self._sizes = sizes
+        self._largest = np.maximum(self._largest, sizes)
+        self._keep_clusters(self.ids_ != gone)
+        self.mixture_ = self._estimated(kept)
+        return kept
 
-    def _keep_clusters(self, kept: Array) -> None:
+    def _keep_clusters(self, live: Array) -> None:
         for name in ("ids_", *_OF_CLUSTERS):
-            setattr(self, name, getattr(self, name)[kept])
+            setattr(self, name, getattr(self, name)[live])
 
     def _note(self, kind: str, cluster: int, evidence: float, **more: Any) -> None:
         event = {"kind": kind, "id": cluster, "batch": self.n_batches_, "evidence": evidence}
@@ -596,174 +538,94 @@ class ClusterTracker(RowsEstimator):
 
     # Births.
 
-    def _find_births(self) -> None:
-        """Find groups of rows that the last batches have and earlier rows had not."""
-        rows = self._kept_rows()
-        ids, weights, ages = self._kept()
-        young = self.ids_[(self._born > 0) & (self.n_batches_ - self._born < self._n_young)]
-        tested = self._sampled(np.flatnonzero(~np.isin(ids, young) & (weights > 0)), ages)
-        ages, weights = ages[tested], weights[tested]
-        n_fine = len(tested) // _ROWS_PER_FINE_CLUSTER
-        if n_fine < 2 or not (ages < 0).any() or not (ages >= 0).any():
-            return
-        of_tested = safe_indexing(rows, tested)
-        labels, nodes, largest_gap = self._fine_tree(of_tested, ids[tested], n_fine)
-        spans = np.bincount(ages[ages >= 0], weights[ages >= 0], self.window).cumsum()
-        earlier = float(weights[ages < 0].sum())
-        counts = np.zeros((n_fine, self.window + 1))
-        np.add.at(counts, (labels, ages), weights)  # earlier rows, of age -1, come last
-        of_nodes = np.array([counts[node].sum(axis=0) for node in nodes])
-        log_p = _log_p_values(of_nodes, spans, earlier, self.min_size)
-        best = log_p.min(axis=1)
-        threshold = np.log(self.significance / log_p.size)
-        taken: set[int] = set()
-        for node in np.argsort(best, kind="stable").tolist():
-            is_full = self.max_clusters is not None and len(self.ids_) >= self.max_clusters
-            if best[node] > threshold or is_full:
-                break
-            if taken.isdisjoint(nodes[node]):
-                taken.update(nodes[node])
-                candidates = tested[np.isin(labels, nodes[node])]
-                for part in self._parts(rows, candidates, largest_gap):
-                    self._bear(part, float(best[node]), largest_gap)
-
-    def _sampled(self, tested: Array, ages: Array) -> Array:
-        """Return the rows to test: a sample of the window's where it has more than the reservoir.
-
-        More would take the square of the time: fine clusters are as many as rows allow.
-        """
-        recent = tested[ages[tested] >= 0]
-        size = int(self.reservoir_size)
-        if len(recent) <= size:
-            return tested
-        rng = np.random.default_rng([self._seed, self.n_batches_, 2])
-        drawn = np.sort(rng.choice(recent, size, replace=False))
-        return np.append(drawn, tested[ages[tested] < 0])
-
-    def _one_part(self, rows: Any, own: Array, candidates: Array, largest_gap: float) -> Array:
-        """Leave out rows of another new cluster: old ones may be further from them than this one.
-
-        Of the parts that are far apart, the one with most candidates stays.
-        """
-        parts = self._parts(rows, np.flatnonzero(own), largest_gap)
-        largest = max(parts, key=lambda part: np.count_nonzero(np.isin(part, candidates)))
-        return np.isin(np.arange(len(own)), largest)
-
-    @property
-    def _n_young(self) -> float:
-        return self.window + self.half_life
-
-    def _fine_tree(
-        self, rows: Any, ids: Array, n_fine: int
-    ) -> tuple[Array, list[list[int]], float]:
-        """Return fine clusters of rows, nodes of a tree that joins near ones, and the largest gap.
-
-        A node is no longer one where it joins what is as far apart as live clusters are: two new
-        clusters have more evidence together than each alone.
-        """
-        fine, alive = self._fine_clusters(rows, n_fine, "random_from_data")
-        largest_gap = _MAX_GAP * _typical_gap(
-            _merge_cost(fine, alive), _majorities(fine.labels_, ids, alive)
-        )
-        cost = _merge_cost(fine, alive)
-        counts = cost.counts.copy()
-        groups = {i: [int(k)] for i, k in enumerate(alive)}
-        is_node = dict.fromkeys(groups, True)
-        nodes = list(groups.values())
-        for i, j, loss in merge_greedily(cost, 1)[1]:
-            gap = _gap(loss, counts[i], counts[j], cost.dim)
-            is_node[i] = bool(is_node[i] and is_node[j] and gap <= largest_gap)
-            groups[i] = groups[i] + groups[j]
-            counts[i] += counts[j]
-            if is_node[i]:
-                nodes.append(groups[i])
-        return fine.labels_, nodes, largest_gap
-
-    def _fine_clusters(self, rows: Any, n_fine: int, init: str) -> tuple[BaseMixture, Array]:
-        """Return a mixture of simple components for rows, and those that have rows."""
+    def _find_births(self, kept: KeptRows) -> KeptRows:
+        """Let groups of rows that the last batches have and earlier ones had not be clusters."""
         seed = int(np.random.default_rng([self._seed, self.n_batches_, 1]).integers(2**31))
-        params = of_other_components(self.mixture) | {
-            "n_components": n_fine,
-            "init_params": init,
-            "background": False,
-            "max_iter": _FINE_STEPS,
-            "tol": 0.0,
-            "random_state": seed,
-        }
-        if hasattr(self.mixture, "concentration_type"):
-            params["concentration_type"] = "tied"
-        else:  # which few rows suffice to estimate
-            params["covariance_type"] = "spherical"
-        fine: BaseMixture = clone(self.mixture).set_params(**params)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", UserWarning)
-            fine.fit(rows)
-        return fine, _with_rows(fine, _LEAST_COUNT)
+        tested = self._tested_rows(kept)
+        search = BirthSearch(self.mixture, kept, tested, int(self.window), self.min_size, seed)
+        for group, evidence in search.groups(self.significance):
+            if self.max_clusters is not None and len(self.ids_) >= self.max_clusters:
+                break
+            kept = self._bear(group, evidence, kept, search)
+        return kept
 
-    def _parts(self, rows: Any, candidates: Array, largest_gap: float) -> list[Array]:
-        """Return the candidates for one new cluster, cut in two while parts are far apart."""
-        if len(candidates) < 2 * _MIN_PART:
-            return [candidates]
-        fine, alive = self._fine_clusters(safe_indexing(rows, candidates), 2, "kmeans")
-        parts = [candidates[fine.labels_ == k] for k in alive]
-        if len(parts) < 2 or min(map(len, parts)) < _MIN_PART:
-            return [candidates]
-        cost = _merge_cost(fine, alive)
-        (loss,) = cost.losses(0, np.array([1]))
-        if _gap(loss, cost.counts[0], cost.counts[1], cost.dim) <= largest_gap:
-            return [candidates]
-        return [each for part in parts for each in self._parts(rows, part, largest_gap)]
+    def _tested_rows(self, kept: KeptRows) -> Array:
+        """Return the rows that births are looked for in.
 
-    def _bear(self, candidates: Array, evidence: float, largest_gap: float) -> None:
+        Rows of young clusters are known to be new. Those that are far from all clusters are tested
+        all the same: until a cluster is born its rows go to the nearest one, young or not.
+
+        Where the window has more rows than the reservoir may have, it is a sample of as many: more
+        would take the square of the time, since fine clusters are as many as rows allow.
+        """
+        is_young = self.n_batches_ - self._born < self.window + self.half_life
+        left_out = np.isin(kept.ids, self.ids_[(self._born > 0) & is_young])
+        if left_out.any():
+            scores = self.mixture_.score_samples(kept.rows)
+            left_out &= scores > np.quantile(scores, _FAR_SHARE)
+        is_tested = ~left_out & (kept.weights > 0)
+        recent = np.flatnonzero(is_tested & kept.recent)
+        size = int(self.reservoir_size)
+        if len(recent) > size:
+            rng = np.random.default_rng([self._seed, self.n_batches_, 2])
+            recent = np.sort(rng.choice(recent, size, replace=False))
+        return np.append(recent, np.flatnonzero(is_tested & ~kept.recent))
+
+    def _bear(self, group: Array, evidence: float, kept: KeptRows, search: BirthSearch) -> KeptRows:
         """Let rows become a cluster if it takes enough of the window and few earlier rows."""
-        rows = self._kept_rows()
-        ids, weights, ages = self._kept()
+        weights, recent = kept.weights, kept.recent
         new = self._next_id
-        recent = ages >= 0
         live = np.append(self.ids_, new)
-        own = np.isin(np.arange(len(ids)), candidates)
+        own = np.isin(np.arange(len(kept.ids)), group)
         for _ in range(_BIRTH_STEPS):
             if not (own & recent).any():
-                return
-            trial_ids = np.where(own & recent, new, ids)
-            present = np.isin(live, trial_ids)
-            if not present.all():  # it would take all that is left of an old one
-                return
-            trial = self._estimated(trial_ids, live)
-            own = trial.predict(rows) == len(self.ids_)
-            own = self._one_part(rows, own, candidates, largest_gap)
-        taken = float(weights[own & recent].sum())
+                return kept
+            tried = kept._replace(ids=np.where(own & recent, new, kept.ids))
+            if not np.isin(live, tried.ids).all():  # it would take all that is left of an old one
+                return kept
+            trial = self._estimated(tried, live)
+            own = trial.predict(kept.rows) == len(self.ids_)
+            own = search.part_of(own, group)
+        moved = own & recent
+        taken = float(weights[moved].sum())
         share = taken / float(weights[recent].sum())
         earlier = float(weights[own & ~recent].sum() / weights[~recent].sum())
-        if taken < self.min_size or share < _MIN_RATIO * earlier:
-            return
-        moved = own & recent
-        remaining = np.where(moved, new, ids)
-        if not np.isin(live, remaining).all() or _would_merge(trial):
-            return
-        parents, counts = np.unique(ids[moved], return_counts=True)
-        row_numbers = [np.arange(len(b.ids)) + b.first_row for b in self._window]
-        numbers = np.concatenate([*row_numbers, np.full(len(self._reservoir_ids), -1)])
-        self._note("birth", new, evidence, rows=numbers[moved])
-        ends = np.cumsum([len(batch.ids) for batch in self._window])
-        of_batches = np.split(remaining[: ends[-1]], ends[:-1])
-        self._window = [
-            batch._replace(ids=of_batch)
-            for batch, of_batch in zip(self._window, of_batches, strict=True)
-        ]
-        faded = weights[moved] * self._decay ** ages[moved]
-        sizes = np.maximum(self._sizes - _sums(ids[moved], faded, self.ids_), 0.0)
+        if taken < self.min_size or share < MIN_RATIO * earlier:
+            return kept
+        born = kept._replace(ids=np.where(moved, new, kept.ids))
+        if not np.isin(live, born.ids).all() or _would_merge(trial):
+            return kept
+        self._note("birth", new, evidence, rows=kept.numbers[moved])
+        parents, counts = np.unique(kept.ids[moved], return_counts=True)
+        faded = kept.faded[moved]
+        sizes = np.maximum(self._sizes - sums_of_ids(kept.ids[moved], faded, self.ids_), 0.0)
         self._sizes = np.append(sizes, faded.sum())
         self._largest = np.append(self._largest, faded.sum())
         self._born = np.append(self._born, self.n_batches_)
-        self._last_seen = np.append(self._last_seen, self.n_batches_ - ages[moved].min())
+        self._last_seen = np.append(self._last_seen, self.n_batches_ - kept.ages[moved].min())
         self._parents = np.append(self._parents, parents[counts.argmax()])
         self.ids_ = live
         self._next_id = new + 1
-        self.mixture_ = self._estimated()
+        self.mixture_ = self._estimated(born)
         self._first_means = np.vstack([self._first_means, _means(self.mixture_)[-1:]])
-        self._first_rows = np.append(self._first_rows, self._n_effective_now()[-1])
+        n_rows = n_effective(born.ids, born.faded, live)
+        self._first_rows = np.append(self._first_rows, n_rows[-1])
+        return born
+
+
+def _refuse_other_mixtures(mixture: object) -> None:
+    if not isinstance(mixture, BaseMixture):
+        raise TypeError(
+            "mixture should be a mixture of skvmf, such as VonMisesFisherMixture(20), got "
+            f"{mixture!r}."
+        )
+    if isinstance(mixture, RelativeGMM):
+        raise ValueError("RelativeGMM sorts its components, and clusters would change ids.")
+    if mixture.size_limits is not None:
+        raise ValueError(
+            f"The mixture has size_limits={mixture.size_limits!r}, and the clusters of a stream "
+            "grow and fade: use size_limits=None."
+        )
 
 
 def _means(mixture: BaseMixture) -> Array:
@@ -792,97 +654,13 @@ def _variances(mixture: BaseMixture) -> Array:
     return np.asarray(variances)
 
 
-def _sums(ids: Array, weights: Array, live: Array) -> Array:
-    """Return the weight of the rows of each live cluster."""
-    known = np.isin(ids, live)
-    return np.bincount(np.searchsorted(live, ids[known]), weights[known], len(live))
-
-
-def _n_effective(ids: Array, weights: Array, live: Array) -> Array:
-    """Return how many rows of weight 1 would tell the mean of each live cluster as well."""
-    squares = _sums(ids, weights**2, live)
-    return _sums(ids, weights, live) ** 2 / np.maximum(squares, _TINY)
-
-
-def _with_rows(mixture: BaseMixture, least_count: float = 0.0) -> Array:
-    """Return the components that have rows: more than a least count of them."""
-    statistics = mixture._running_statistics
-    assert statistics is not None
-    return np.flatnonzero(statistics.counts[: mixture._fitted.n_components] > least_count)
-
-
-def _merge_cost(fine: BaseMixture, alive: Array) -> MergeCost:
-    """Return what merges of fine clusters cost, of those that have rows."""
-    fitted, statistics = fine._fitted, fine._running_statistics
-    assert statistics is not None
-    statistics = statistics.first_components(fitted.n_components)
-    cost: MergeCost = fitted.family.merge_cost(statistics, fitted.components, alive)
-    return cost
-
-
 def _would_merge(mixture: BaseMixture) -> bool:
     """Whether the last component and another are one: a birth that a merge would follow."""
-    alive = _with_rows(mixture)
+    alive = with_rows(mixture)
     last = len(alive) - 1
-    excess = _excess_loss(_merge_cost(mixture, alive), last, np.arange(last))
+    excess = excess_losses(merge_cost(mixture, alive), last, np.arange(last))
     return bool((excess < 0).any())
-
-
-def _excess_loss(cost: MergeCost, a: int, others: Array) -> Array:
-    """Return what merging cluster a with each of others loses beyond chance."""
-    chance = chance_gain(cost.counts[others], cost.counts[a], cost.dim)
-    return np.asarray(cost.losses(a, others) - chance)
-
-
-def _gap(loss: Any, a: Any, b: Any, dim: int) -> Any:
-    """Return what merging clusters of a and b rows loses beyond chance, whatever their sizes."""
-    return (loss - chance_gain(a, b, dim)) * (1 / a + 1 / b)
-
-
-def _majorities(labels: Array, ids: Array, alive: Array) -> Array:
-    """Return the id that most rows of each fine cluster have, those of `alive` by number."""
-    live, numbers = np.unique(ids, return_inverse=True)
-    counts = np.zeros((labels.max(initial=alive.max()) + 1, len(live)))
-    np.add.at(counts, (labels, numbers), 1.0)
-    return live[counts[alive].argmax(axis=1)]
-
-
-def _typical_gap(cost: MergeCost, ids: Array) -> float:
-    """Return the median gap between a live cluster and its nearest one, from fine clusters."""
-    first = np.unique(ids, return_index=True)[1]
-    if len(first) < 2:
-        return np.inf
-    for i in first.tolist():
-        for j in np.flatnonzero(ids == ids[i])[1:].tolist():
-            cost.merge(i, j)
-    gaps = []
-    for i in first.tolist():
-        others = first[first != i]
-        losses = cost.losses(i, others)
-        gaps.append(_gap(losses, cost.counts[others], cost.counts[i], cost.dim).min())
-    return float(np.median(gaps))
 
 
 def _least_score(scores: Array) -> float:
     return float(np.quantile(scores, _LEAST_QUANTILE))
-
-
-def _log_p_values(counts: Array, spans: Array, earlier: float, min_size: int) -> Array:
-    """Return log p-values (m, window) of nodes for the last batches, 0 where too few are new.
-
-    `counts` (m, window + 1) are weights of rows by age, and of earlier rows. Given the sum a + b of
-    recent and earlier rows, a is binomial where nothing is new.
-    """
-    recent = counts[:, :-1].cumsum(axis=1)
-    before = counts[:, -1:]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        is_new = recent / spans > _MIN_RATIO * before / earlier
-        # A node need not have all rows of a cluster that is born.
-        is_new &= (recent >= 0.6 * min_size) & (spans > 0)
-    log_p = np.zeros(recent.shape)
-    node, span = np.nonzero(is_new)
-    a = recent[node, span]
-    b = before[node, 0]
-    share = spans[span] / (spans[span] + earlier)
-    log_p[node, span] = np.log(np.maximum(betainc(a, b + 1, share), _TINY))
-    return log_p

@@ -34,7 +34,7 @@ _FLOATS = [np.dtype(np.float64), np.dtype(np.float32)]
 Role: TypeAlias = Literal["fit", "first batch", "batch", "prediction"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Data:
     """What users give for a fit or a prediction, as the engine takes it."""
 

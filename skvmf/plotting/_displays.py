@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from scipy.spatial import KDTree
 from sklearn.utils.validation import check_is_fitted
 
@@ -333,7 +334,10 @@ class DirectionsDisplay:
             resp = estimator.predict_proba(X)
             if d <= 3:
                 rows = rows_to_show(X, has_missing=False, accept_sparse="csr", dtype=np.float64)
-                rows = rows.toarray() if hasattr(rows, "toarray") else rows.copy()
+                if sparse.issparse(rows):
+                    rows = rows.toarray()
+                else:
+                    rows = rows.copy()
                 normalize_rows(rows)
         display = cls(
             estimator.weights_,
@@ -388,7 +392,9 @@ class DirectionsDisplay:
         return self
 
     def _name(self, k: int) -> str:
-        return str(k) if self.names is None else str(self.names[k])
+        if self.names is None:
+            return str(k)
+        return str(self.names[k])
 
     def _write(self, position: Array, text: str, style: Options) -> None:
         self.texts_.append(self.ax_.text(*position, text, **style | self._text_options))
@@ -696,11 +702,16 @@ class MixtureDisplay:
         self.figure_ = self.ax_.figure
         self.scatter_ = None
         if self.X is not None:
-            colours = "0.6" if self.labels is None else row_colours(self.labels)
+            colours: Any = "0.6"
+            if self.labels is not None:
+                colours = row_colours(self.labels)
             style = {"c": colours, "s": 10, "alpha": 0.6, "linewidths": 0}
             x = self.X[:, 0]
-            # The same heights each time, so that a picture drawn again is the same.
-            y = np.random.default_rng(0).random(len(x)) if self._is_flat else self.X[:, 1]
+            if self._is_flat:
+                # The same heights each time, so that a picture drawn again is the same.
+                y = np.random.default_rng(0).random(len(x))
+            else:
+                y = self.X[:, 1]
             self.scatter_ = self.ax_.scatter(x, y, **style | (scatter_kwargs or {}))
         active = np.flatnonzero(self.weights > 0)
         self.ellipses_ = [self._ellipse(k, n_std, ellipse_kwargs or {}) for k in active]

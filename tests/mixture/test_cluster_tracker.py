@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from skvmf import (
@@ -81,6 +82,23 @@ def test_finds_new_clusters_in_three_days(kind):
     np.testing.assert_array_equal(tracker.predict(X), tracker.labels_)
 
 
+@pytest.mark.parametrize("kind", ["directions", "diagonal"])
+def test_finds_a_new_cluster_next_to_one_that_is_young(kind):
+    rng = np.random.default_rng(3)
+    centres = centres_of(K + 2, rng)
+    # The last one is nearer to the one that was new some days before than to old ones.
+    centres[K + 1] = (centres[K] + centres[K + 1]) / np.sqrt(2)
+    tracker = ClusterTracker(KINDS[kind], random_state=0).fit(first_rows(centres, rng)[0])
+    for number in range(7):
+        X, y = day(centres, rng, range(K + 1 if number < 4 else K + 2))
+        tracker.partial_fit(X)
+        if number == 3:
+            (first,) = births(tracker)
+    _, second = births(tracker)
+    assert (tracker.labels_[y == K] == first["id"]).all()
+    assert (tracker.labels_[y == K + 1] == second["id"]).all()
+
+
 def test_rows_that_change_their_ids_are_those_that_the_log_tells():
     rng = np.random.default_rng(1)
     centres = centres_of(K + 1, rng)
@@ -96,6 +114,16 @@ def test_rows_that_change_their_ids_are_those_that_the_log_tells():
     ids, of_rows = np.concatenate(ids), np.concatenate(of_rows)
     ids[birth["rows"]] = birth["id"]
     np.testing.assert_array_equal(ids == birth["id"], of_rows == K)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_pass_gives_the_labels_and_densities_of_two(kind):
+    X, _ = first_rows(centres_of(K, np.random.default_rng(0)), np.random.default_rng(1))
+    X[:3] = 0
+    mixture = clone(KINDS[kind]).fit(X)
+    labels, scores = mixture._labels_and_log_densities(X)
+    np.testing.assert_array_equal(labels, mixture.predict(X))
+    np.testing.assert_array_equal(scores, mixture.score_samples(X))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -281,16 +309,19 @@ def test_memory_is_that_of_the_window_and_the_reservoir():
     tracker = ClusterTracker(directions(), window=3, reservoir_size=100, random_state=0).fit(first)
     for X in days:
         tracker.partial_fit(X)
-    rows, *_ = tracker._kept()
-    assert len(rows) == 100 + sum(len(X) for X in days[-3:])
+    assert len(tracker._reservoir.rows) == 100
+    assert [len(batch.rows) for batch in tracker._window] == [len(X) for X in days[-3:]]
 
 
-def test_max_clusters_ends_births():
-    first, days = stream()
-    tracker = ClusterTracker(directions(), max_clusters=K, random_state=0).fit(first)
-    for X in days:
-        tracker.partial_fit(X)
-    assert tracker.events_ == []
+@pytest.mark.parametrize("n_more", [0, 1])
+def test_max_clusters_ends_births(n_more):
+    rng = np.random.default_rng(5)
+    centres = centres_of(K + 3, rng)  # three are new on one day
+    first, _ = first_rows(centres, rng)
+    tracker = ClusterTracker(directions(), max_clusters=K + n_more, random_state=0).fit(first)
+    for _ in range(5):
+        tracker.partial_fit(day(centres, rng)[0])
+    assert [event["id"] for event in births(tracker)] == [K, K + 1][:n_more]
 
 
 def test_refuses_another_embedding_model():
@@ -302,6 +333,16 @@ def test_refuses_another_embedding_model():
     with pytest.raises(ValueError, match="far from all clusters"):
         tracker.partial_fit(-days[0])
     assert pickle.dumps(tracker) == before
+
+
+@pytest.mark.parametrize("mixture", [K, "directions", VonMisesFisherMixture])
+def test_says_what_a_mixture_is(mixture):
+    first, days = stream(1)
+    with pytest.raises(TypeError, match=r"such as VonMisesFisherMixture\(20\), got"):
+        ClusterTracker(mixture).fit(first)
+    tracker = ClusterTracker(directions(), random_state=0).fit(first)
+    with pytest.raises(TypeError, match=r"such as VonMisesFisherMixture\(20\), got"):
+        tracker.set_params(mixture=mixture).partial_fit(days[0])
 
 
 def test_refuses_a_mixture_that_sorts_its_components():

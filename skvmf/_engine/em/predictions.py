@@ -7,6 +7,7 @@ from numpy.random import Generator
 
 from ..._typing import Array
 from ..families.background import NO_BACKGROUND
+from ..families.family import Scores
 from ..families.missing import ObservedRows
 from ..families.params import Params
 from ..families.responsibilities import (
@@ -142,14 +143,31 @@ def log_joint(fitted: Point, rows: RowSource) -> Array:
 
 def log_densities(fitted: Point, rows: RowSource) -> Array:
     """Return the log-density of the mixture at each row, (n,), at least the dtype's least."""
-    least = max(LEAST, float(np.finfo(rows.dtype).min))
+    return rows.per_row(partial(_log_densities_of, fitted, rows.dtype), rows.dtype)
+
+
+def labels_and_log_densities(fitted: Point, rows: RowSource) -> tuple[Array, Array]:
+    """Return what `labels` and `log_densities` do, of scores that are computed once."""
+    all_labels = np.empty(rows.n_rows, dtype=np.int64)
+    all_values = np.empty(rows.n_rows, dtype=rows.dtype)
+
+    def write(block: Block, span: slice) -> None:
+        scores = fitted.scores(block)
+        all_labels[span] = fitted.label(block, scores).labels
+        all_values[span] = _log_densities_of(fitted, rows.dtype, block, scores)
+
+    rows.for_each(write)
+    return all_labels, all_values
+
+
+def _log_densities_of(
+    fitted: Point, dtype: np.dtype, block: Block, scores: Scores | None = None
+) -> Array:
+    """Return the log-density of the mixture at each row of a block; scores are used up."""
+    values = fitted.log_density(block, scores)
+    least = max(LEAST, float(np.finfo(dtype).min))
     of_zero_row = fitted.family.zero_row_log_density
-
-    def of_block(block: Block) -> Array:
-        values = fitted.log_density(block)
-        return np.maximum(np.where(block.has_direction, values, of_zero_row), least)
-
-    return rows.per_row(of_block, rows.dtype)
+    return np.maximum(np.where(block.has_direction, values, of_zero_row), least)
 
 
 def log_likelihood(fitted: Point, rows: RowSource) -> tuple[float, float]:

@@ -143,7 +143,6 @@ class MeanUpdate(Update):
         """
 
 
-@dataclass(frozen=True)
 class RelativeEM(MeanUpdate):
     """The exact M-step in relative coordinates: EM, if no gap is at its clearance.
 
@@ -161,7 +160,6 @@ class RelativeEM(MeanUpdate):
         return moved
 
 
-@dataclass(frozen=True)
 class RelativeECM(MeanUpdate):
     """Conditional maximization: the reference mean first, then one gap after the other.
 
@@ -204,7 +202,7 @@ def _covariance_column(precision: Array, feature: int) -> Array:
 # Standard deviations in order.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScaleObjective:
     """The bound as a function of standard deviations, per unit of weight."""
 

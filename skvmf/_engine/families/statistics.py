@@ -10,7 +10,7 @@ from ..._typing import Array, Attributes
 from ..rows.blocks import BufferPool
 
 
-@dataclass
+@dataclass(eq=False)
 class Statistics:
     """Sums over blocks of rows that an M-step needs.
 

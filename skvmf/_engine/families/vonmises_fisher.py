@@ -47,7 +47,7 @@ _SAFE_COUNTS = (1e-100, 1e100)
 _LEAST_LENGTH = 1e-150  # whose square is a float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DirectionalComponents:
     """K von Mises-Fisher components, and the arrays derived from them once per step.
 
@@ -75,7 +75,8 @@ class DirectionalComponents:
 
 def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     """Return kappa m.x of the rows as they are stored, (n, K)."""
-    directions, kappa = components.directions, components.concentrations
+    directions = components.directions
+    kappa = components.concentrations
     rows = block.data if isinstance(block, SparseBlock) else block.X
     dtype = np.dtype(np.float64) if components.in_float64 else rows.dtype
     if isinstance(block, SparseBlock):
@@ -321,7 +322,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         kappa = concentrations
         if kappa is None:
             kappa = vmf.concentration(lengths, self.dim, complement=complements, method=self.method)
-        kappa = np.broadcast_to(kappa, directions.shape[1]).copy()
+        kappa = np.atleast_1d(kappa)  # (1,) where all have the same: then so are its functions
         if concentrations is not None or self.method in ("exact", "newton"):
             log_partition = vmf.log_partition(kappa, self.dim)
             deficit = vmf.log_partition_deficit(kappa, self.dim)
@@ -329,25 +330,36 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
             log_partition = kappa * lengths - psi
             deficit = kappa * complements + psi
-        log_area = vmf.log_sphere_area(self.dim)
+        log_area = self._log_area
+        max_in_float32 = min(
+            MAX_FLOAT32_CONCENTRATION, MAX_FLOAT32_CONCENTRATION_PER_DIM * (self.dim - 1)
+        )
+        in_float64 = bool(kappa.max() > max_in_float32)
+        K = directions.shape[1]
+
+        def of_each(values: Array) -> Array:
+            return np.repeat(values, K // len(values))
+
+        kappa = of_each(kappa)
         concentrated = kappa > HIGH_CONCENTRATION
         centred_at = None
         if concentrated.any():
             centred_at = np.where(concentrated[:, None], directions.T, np.nan)
-        max_in_float32 = min(
-            MAX_FLOAT32_CONCENTRATION, MAX_FLOAT32_CONCENTRATION_PER_DIM * (self.dim - 1)
-        )
         return DirectionalComponents(
             directions,
-            np.broadcast_to(lengths, kappa.shape).copy(),
-            np.broadcast_to(complements, kappa.shape).copy(),
+            of_each(lengths),
+            of_each(complements),
             kappa,
-            -log_partition - log_area,
-            deficit - log_area,
-            in_float64=bool(kappa.max() > max_in_float32),
+            of_each(-log_partition - log_area),
+            of_each(deficit - log_area),
+            in_float64=in_float64,
             concentrated=concentrated,
             centred_at=centred_at,
         )
+
+    @cached_property
+    def _log_area(self) -> float:
+        return float(vmf.log_sphere_area(self.dim))
 
     @cached_property
     def _least_complement(self) -> float:
@@ -490,7 +502,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
 
     @property
     def zero_row_log_density(self) -> float:
-        return -float(vmf.log_sphere_area(self.dim))
+        return -self._log_area
 
     @property
     def gradients(self) -> GradientsType:
@@ -607,8 +619,10 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return self._moved(components, directions)
         if self.tied:
             return self.components(directions, components.lengths[:1], components.complements[:1])
-        lengths, complements = components.lengths.copy(), components.complements.copy()
-        lengths[k], complements[k] = lengths.mean(), complements.mean()
+        lengths = components.lengths.copy()
+        lengths[k] = lengths.mean()
+        complements = components.complements.copy()
+        complements[k] = complements.mean()
         return self.components(directions, lengths, complements)
 
     def _moved(self, components: DirectionalComponents, directions: Array) -> DirectionalComponents:
@@ -667,7 +681,8 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         lengths, complements = self._with_prior(pooled, 1 - pooled, stats.counts)
         if not self.tied:
             K = len(stats.counts)
-            lengths, complements = np.repeat(lengths, K), np.repeat(complements, K)
+            lengths = np.repeat(lengths, K)
+            complements = np.repeat(complements, K)
         return self.components(directions, lengths, complements)
 
     # Merging.
@@ -698,10 +713,10 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         self, points: Array, like: DirectionalComponents | None = None
     ) -> DirectionalComponents:
         units = points / np.linalg.norm(points, axis=1, keepdims=True)
-        length = complement = np.array([0.5])  # moderate, until rows tell
-        if like is not None:
-            length, complement = like.lengths[:1], like.complements[:1]
-        return self.components(units.T, length, complement)
+        if like is None:
+            half = np.array([0.5])  # moderate, until rows tell
+            return self.components(units.T, half, half)
+        return self.components(units.T, like.lengths[:1], like.complements[:1])
 
     def append(
         self, components: DirectionalComponents, others: DirectionalComponents

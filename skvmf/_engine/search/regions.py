@@ -57,7 +57,7 @@ def overseeded(
     return search.run(rng, watch)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Regions:
     """A search by regions."""
 

@@ -18,7 +18,7 @@ from ..rows.sources import RowSource
 from .partitions import assign_labels, assignment, nearest_partition, partition_statistics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FreePoint(Point):
     """A point whose steps are those of plain EM: no component is moved to a row, or pruned.
 
@@ -58,7 +58,7 @@ class FreePoint(Point):
         return FreePoint.of(self.family, weights / weights.sum(), self.components)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelledSample:
     """For each row its likeliest component, and how well that one explains it."""
 
@@ -81,7 +81,7 @@ _N_ERRORS = 2
 _MIN_HELD_OUT = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Draw:
     """Rows of a source, drawn by weight and in a random order; samples are its first ones."""
 
@@ -114,7 +114,7 @@ class Draw:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """Rows in memory, drawn by weight."""
 
@@ -219,7 +219,7 @@ def draw_by_weight(weights: Array, size: int, rng: np.random.Generator) -> Array
     return drawable[np.sort(np.argpartition(keys, size - 1)[:size])]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FoundStart:
     """Components found on a sample, and their bound there."""
 

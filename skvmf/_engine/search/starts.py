@@ -19,16 +19,9 @@ from ..families.elliptical import Elliptical
 from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
+from ..rows.changed import divided, without_outliers
 from ..rows.sources import RowSource
-from .imputed import (
-    MIN_WHOLE_ROWS,
-    MIN_WHOLE_SHARE,
-    divided,
-    filled_by,
-    imputed,
-    whole_rows,
-    without_outliers,
-)
+from .imputed import MIN_WHOLE_ROWS, MIN_WHOLE_SHARE, filled_by, imputed, whole_rows
 from .kmeans import (
     KMEANS_MAX_ITER,
     draw_seed,
@@ -47,9 +40,10 @@ from .partitions import (
     partition_statistics,
 )
 from .sample import Draw, FoundStart, Rescoring, Sample, best_of, bound_of
+from .units import units_of_clusters
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Partition:
     """Moments of a partition of the rows, and components that they are about."""
 
@@ -70,7 +64,7 @@ def _say_nothing(note: str) -> None:
     """Print no note."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Start(ABC):
     """Where a fit begins. Subclasses find a partition of the rows; what follows is the same."""
 
@@ -90,6 +84,7 @@ class Start(ABC):
 
     means: Any = None  # first centres (K, d), where given, as `GivenMeans` has them
     given = False  # whether the user says where to begin, so that all starts are the same
+    measures = True  # whether it matters which rows are near each other
 
     @property
     def n_starts(self) -> int:
@@ -108,17 +103,22 @@ class Start(ABC):
 
         What is looked for in units of the features' spread is the same in any units.
         """
-        units = mixture.family.units
         candidates = without_outliers(rows, mixture.known, self.n_components)
         outlier_weight = 0.0
         if candidates is not rows:
             outlier_weight = rows.total_weight - candidates.total_weight
-        candidates = divided(candidates, units)
-        start = self if units is None else self.in_units(units)
+        start: Start = self
         by_class = mixture.has_known_classes(self.n_components) and not self.given
         if by_class:
-            start = _ByClass.of(start)
-        in_units = mixture.in_units()
+            start = _ByClass.of(self)
+        units = mixture.family.units
+        in_units = mixture
+        if units is not None:
+            if start.measures:
+                units = units_of_clusters(units, candidates, self.n_components)
+            in_units = mixture.in_units(units)
+            candidates = divided(candidates, units)
+            start = start.in_units(units)
         partition = start.partition(in_units, candidates, rng, watch)
         stats = partition.stats
         family = in_units.family.with_prior_from(stats)
@@ -132,7 +132,8 @@ class Start(ABC):
             of_parts = family.initial(stats, partition.about)
         if units is not None:
             family = mixture.family
-            first, of_parts = map(family.from_units, (first, of_parts))
+            first = family.from_units(first, units)
+            of_parts = family.from_units(of_parts, units)
         if isinstance(family, Elliptical) and family.fixed_covariances and self.shapes is not None:
             of_parts = family.with_shapes(of_parts, self.shapes)
         point = Point(replace(mixture, family=family), Params.first(weights, first))
@@ -253,6 +254,8 @@ class Start(ABC):
 class Random(Start):
     """Rows get components at random."""
 
+    measures = False
+
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
@@ -265,6 +268,8 @@ class Random(Start):
 class RandomRows(Start):
     """Distinct rows as means, with equal weights and the spread of all rows."""
 
+    measures = False
+
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
@@ -276,7 +281,7 @@ class RandomRows(Start):
         return np.full(self.n_components, 1 / self.n_components)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GivenMeans(Start):
     """Means of the user's; rows belong to the nearest."""
 
@@ -298,12 +303,13 @@ class GivenMeans(Start):
         return replace(self, means=self.means / units)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GivenPartition(Start):
     """Labels or responsibilities of the user's."""
 
     assign: Assignment | None = None
     given = True
+    measures = False
 
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
@@ -388,7 +394,7 @@ class Merging(KMeans):
         return best_of(starts, rescored)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _ByClass(Start):
     """By known labels, or the nearest centre: the mean of known rows, or of a cluster."""
 
