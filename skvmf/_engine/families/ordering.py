@@ -553,4 +553,6 @@ def _sums_by_class(known: Array, centres: Array, feature: int, block: DenseBlock
     gaps = values[rows] - centres[labels]
     weights = block.weights[rows]
     powers = [weights, weights * gaps, weights * gaps**2]
-    return np.array([np.bincount(labels, weights=each, minlength=K) for each in powers])
+    sums = [np.bincount(labels, weights=each, minlength=K) for each in powers]
+    # Where a block has no row of a known class, these are integers.
+    return np.array(sums, dtype=np.float64)

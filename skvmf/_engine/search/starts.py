@@ -15,6 +15,7 @@ from ..._typing import Array
 from ..em.loop import OnIteration, ignore
 from ..em.mixture import Mixture, Point
 from ..families.background import FIRST_WEIGHT
+from ..families.elliptical import Elliptical
 from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
@@ -133,6 +134,8 @@ class Start(ABC):
             family = mixture.family
             first = family.from_units(first, units)
             of_parts = family.from_units(of_parts, units)
+        if isinstance(family, Elliptical) and family.fixed_covariances and self.shapes is not None:
+            of_parts = family.with_shapes(of_parts, self.shapes)
         point = Point(replace(mixture, family=family), Params.first(weights, first))
         point.at(Params.first(weights, of_parts)).refuse_known(rows)
         return point.begun(self.weights, self.shapes, by_class)
