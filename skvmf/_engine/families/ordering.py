@@ -244,6 +244,7 @@ class ScaleObjective:
         if slope(high) >= 0:  # but for rounding, all are at their best there
             first = high
         else:
+            # To the last digit, however small the root is.
             first = brentq(slope, low, high, xtol=1e-300, rtol=1e-15, maxiter=_MAX_STEPS)
         # The sum may have several hills: halve the step until it is no lower than at the start.
         value = self.value(scales)
