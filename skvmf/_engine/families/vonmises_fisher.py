@@ -339,12 +339,12 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             MAX_FLOAT32_CONCENTRATION, MAX_FLOAT32_CONCENTRATION_PER_DIM * (self.dim - 1)
         )
         return DirectionalComponents(
-            directions,
-            np.broadcast_to(lengths, kappa.shape).copy(),
-            np.broadcast_to(complements, kappa.shape).copy(),
-            kappa,
-            -log_partition - log_area,
-            deficit - log_area,
+            directions=directions,
+            lengths=np.broadcast_to(lengths, kappa.shape).copy(),
+            complements=np.broadcast_to(complements, kappa.shape).copy(),
+            concentrations=kappa,
+            log_normalizers=-log_partition - log_area,
+            peaks=deficit - log_area,
             in_float64=bool(kappa.max() > max_in_float32),
             concentrated=concentrated,
             centred_at=centred_at,
@@ -391,6 +391,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         lengths = np.mean(components.lengths[in_use], keepdims=True)
         complements = np.mean(components.complements[in_use], keepdims=True)
         added = self.components(directions, lengths, complements, kappa)
+        # All arrays of the old ones as they are, as in `select`.
         joined = {
             each.name: np.append(getattr(components, each.name), getattr(added, each.name))
             for each in fields(components)
@@ -479,10 +480,12 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         return 2
 
     def n_parameters(self, n_components: int) -> int:
-        n_directions = 0 if self.fixed_means else n_components * (self.dim - 1)
-        if self.fixed_concentrations:
-            return n_directions
-        return n_directions + (1 if self.tied else n_components)
+        n_parameters = 0
+        if not self.fixed_means:
+            n_parameters += n_components * (self.dim - 1)
+        if not self.fixed_concentrations:
+            n_parameters += 1 if self.tied else n_components
+        return n_parameters
 
     def sample(self, components: DirectionalComponents, counts: Array, rng: Generator) -> Array:
         directions = np.ascontiguousarray(components.directions.T)
