@@ -57,11 +57,9 @@ class Gaussian(Elliptical[GaussianComponents]):
         nothing = np.zeros(self.type.shape(*centres.shape))
         return self.components(centres, self.type.regularized(nothing, variances))
 
-    def from_units(self, components: GaussianComponents) -> GaussianComponents:
-        if self.units is None:
-            return components
-        covariances = self.type.in_other_units(components.covariances, self.units)
-        return self.components(components.means * self.units, covariances)
+    def from_units(self, components: GaussianComponents, units: Array) -> GaussianComponents:
+        covariances = self.type.in_other_units(components.covariances, units)
+        return self.components(components.means * units, covariances)
 
     def select(self, components: GaussianComponents, numbers: Array) -> GaussianComponents:
         covariances = self.type.select(components.covariances, numbers)

@@ -62,7 +62,7 @@ class ObservedRows:
         components = self._components
         shape = len(self._rows.X), len(components)
         scores = np.empty(shape)
-        log_dets = np.empty(shape)  # of the precisions of missing features
+        log_dets = np.zeros(shape)  # of the precisions of missing features
         if self._kind.full:
             self._full_scores(units, scores, log_dets)
             for rows in self._frequent:

@@ -116,8 +116,8 @@ class StudentT(Elliptical[StudentTComponents]):
         """Return components at centres (K, d) that weight all rows alike, as Gaussian ones do."""
         return self._with_dof(self.gaussian.from_centres(centres), KNOWN_RANGE[1])
 
-    def from_units(self, components: StudentTComponents) -> StudentTComponents:
-        shapes = self.gaussian.from_units(components)
+    def from_units(self, components: StudentTComponents, units: Array) -> StudentTComponents:
+        shapes = self.gaussian.from_units(components, units)
         return self._with_dof(shapes, components.degrees_of_freedom)
 
     @property

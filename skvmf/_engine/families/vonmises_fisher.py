@@ -322,7 +322,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         kappa = concentrations
         if kappa is None:
             kappa = vmf.concentration(lengths, self.dim, complement=complements, method=self.method)
-        kappa = np.broadcast_to(kappa, directions.shape[1]).copy()
+        kappa = np.atleast_1d(kappa)  # (1,) where all have the same: then so are its functions
         if concentrations is not None or self.method in ("exact", "newton"):
             log_partition = vmf.log_partition(kappa, self.dim)
             deficit = vmf.log_partition_deficit(kappa, self.dim)
@@ -330,25 +330,36 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
             log_partition = kappa * lengths - psi
             deficit = kappa * complements + psi
-        log_area = vmf.log_sphere_area(self.dim)
+        log_area = self._log_area
+        max_in_float32 = min(
+            MAX_FLOAT32_CONCENTRATION, MAX_FLOAT32_CONCENTRATION_PER_DIM * (self.dim - 1)
+        )
+        in_float64 = bool(kappa.max() > max_in_float32)
+        K = directions.shape[1]
+
+        def of_each(values: Array) -> Array:
+            return np.repeat(values, K // len(values))
+
+        kappa = of_each(kappa)
         concentrated = kappa > HIGH_CONCENTRATION
         centred_at = None
         if concentrated.any():
             centred_at = np.where(concentrated[:, None], directions.T, np.nan)
-        max_in_float32 = min(
-            MAX_FLOAT32_CONCENTRATION, MAX_FLOAT32_CONCENTRATION_PER_DIM * (self.dim - 1)
-        )
         return DirectionalComponents(
             directions=directions,
-            lengths=np.broadcast_to(lengths, kappa.shape).copy(),
-            complements=np.broadcast_to(complements, kappa.shape).copy(),
+            lengths=of_each(lengths),
+            complements=of_each(complements),
             concentrations=kappa,
-            log_normalizers=-log_partition - log_area,
-            peaks=deficit - log_area,
-            in_float64=bool(kappa.max() > max_in_float32),
+            log_normalizers=of_each(-log_partition - log_area),
+            peaks=of_each(deficit - log_area),
+            in_float64=in_float64,
             concentrated=concentrated,
             centred_at=centred_at,
         )
+
+    @cached_property
+    def _log_area(self) -> float:
+        return float(vmf.log_sphere_area(self.dim))
 
     @cached_property
     def _least_complement(self) -> float:
@@ -494,7 +505,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
 
     @property
     def zero_row_log_density(self) -> float:
-        return -float(vmf.log_sphere_area(self.dim))
+        return -self._log_area
 
     @property
     def gradients(self) -> GradientsType:

@@ -131,6 +131,8 @@ class Overseeding:
                 break
             search = replace(search, sample=sample)
             point, bound, stopped = search._improved(point, rng, watch)
+        if not stopped and not self.many:
+            point, bound = search._converged(point, bound)
         return FoundStart(point, bound, sample=search.sample)
 
     def _improved(
@@ -158,10 +160,7 @@ class Overseeding:
                 least = max(least, MIN_GAIN_OF_FIRST * (bounds[1] - bounds[0]))
             if gain < least and len(bounds) > 2:
                 break
-        bound = bounds[-1]
-        if not stop and not self.many:
-            point, bound = self._converged(point, bound)
-        return point, bound, stop
+        return point, bounds[-1], stop
 
     def _rows_for_seeds(self, rng: np.random.Generator) -> Self:
         """Return the same on as many rows as suffice for first seeds and their merging."""
