@@ -30,7 +30,7 @@ _ADVICE = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gaussian(Elliptical[GaussianComponents]):
     """Gaussian components with full, tied, diagonal or spherical covariances.
 
@@ -331,7 +331,7 @@ class DiagonalGradients(Gradients):
 MIN_ROWS_PER_COMPONENT = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
     """Spherical Gaussians with n0 pseudo-observations each of the pooled variance."""
 
@@ -400,7 +400,7 @@ class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
         return self.components(means, weighted / (counts + self.n_pseudo))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ShrunkGaussian(Gaussian):
     """Gaussians with n0 pseudo-observations each, of the pooled shape and of their own size.
 

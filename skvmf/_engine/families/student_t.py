@@ -63,7 +63,7 @@ class StudentTComponents(GaussianComponents):
     log_normalizers: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudentT(Elliptical[StudentTComponents]):
     """Student-t components, their degrees of freedom known or estimated.
 
