@@ -247,6 +247,7 @@ class FoundStart:
         """Return the start with the bound that a mixture's components reach from it on a sample."""
         family, background = mixture.family, mixture.background
         stats, centred_at = self.partition(family, sample.rows)
+        family = family.with_prior_from(stats)
         weights = stats.counts / stats.counts.sum()
         of_background = self.point.params.background_weight
         if len(background) > 0:

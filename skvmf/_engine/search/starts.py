@@ -386,6 +386,9 @@ class Merging(KMeans):
             sample = (starts[0].sample or sample).alone()
         if len(mixture.background) == 0 and has_copies(sample, K):
             starts += [self.kmeans(family, sample, rng) for _ in seeds]
+        if len(mixture.background) == 0 and len(starts) > 1:
+            # Those of the search may be simpler, such as directions of one concentration, and where
+            # clusters are not, the best of them is not the best for the mixture's own components.
             plain = Mixture.plain(family)
             starts = [start.rescored(plain, sample, RESCORING_STEPS) for start in starts]
         return best_of(starts, rescored)
