@@ -346,7 +346,8 @@ def test_masked_values_are_missing_values(dtype):
     masked = np.ma.masked_array(X, mask=missing)
     mixture = SparseGaussianMixture(3, missing_values="marginal", random_state=0)
     fitted = clone(mixture).fit(masked)
-    other = clone(mixture).fit(np.where(missing, NAN, X).astype(fitted.means_.dtype))
+    as_floats = X.astype(np.result_type(dtype, np.float32))
+    other = clone(mixture).fit(np.where(missing, NAN, as_floats).astype(as_floats.dtype))
     assert_allclose(fitted.means_, other.means_, rtol=1e-6)
     assert_allclose(fitted.score(masked), other.score(masked), rtol=1e-6)
     with pytest.raises(ValueError, match=r"of its values are masked.*missing_values='marginal'"):

@@ -195,10 +195,11 @@ class Sample:
         below_mode = largest[labelled.labels] - labelled.scores  # the background's is the last
         return LabelledSample(labelled.labels, labelled.scores, below_mode)
 
-    def sums(self, family: AnyFamily, centres: Array, labels: Array) -> Statistics:
-        """Return the statistics of the rows by labels, about components at centres (K, d)."""
-        assign = partial(assign_labels, labels, len(centres))
-        return partition_statistics(family, self.rows, centres, assign)[0]
+    def sums(self, point: Point, labels: Array) -> Statistics:
+        """Return the statistics of the rows by labels (n,), about the centres of components."""
+        assign = partial(assign_labels, labels, point.n_components)
+        stats, _ = partition_statistics(point.family, self.rows, point.centres, assign)
+        return stats
 
     def em(self, point: Any, n_steps: int) -> tuple[Any, float]:
         """Return the point after some steps of EM, and the bound before the last of them."""
