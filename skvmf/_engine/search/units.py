@@ -64,6 +64,7 @@ def _spread_within_clusters(rows: RowSource, n_components: int) -> Array:
     if n_near >= len(values) or not varies.any():
         return np.ones(rows.n_features)
     values = values[:, varies]
+    values = values - values.mean(axis=0)  # products of values far from zero would cancel
     ratios = _least_spacings(values, max(n_near // 2, 1)) ** FIRST_POWER
     for _ in range(N_ROUNDS):
         ratios = np.maximum(ratios, MIN_RATIO * ratios.max())
