@@ -4,27 +4,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .feature_extraction import FisherVectorTransformer
-from .mixture import (
-    ClusterTracker,
-    RelativeGMM,
-    SparseGaussianMixture,
-    StudentTMixture,
-    VonMisesFisherMixture,
-)
 
-if TYPE_CHECKING:  # imported when they are asked for
+if TYPE_CHECKING:  # else imported when they are asked for
     from . import datasets as datasets
     from . import distributions as distributions
     from . import families as families
+    from . import feature_extraction as feature_extraction
     from . import grammar as grammar
     from . import inspection as inspection
+    from . import mixture as mixture
     from . import model_selection as model_selection
     from . import neural as neural
     from . import plotting as plotting
     from . import preprocessing as preprocessing
     from . import testing as testing
+    from .feature_extraction import FisherVectorTransformer
     from .inspection import component_summary
+    from .mixture import (
+        ClusterTracker,
+        RelativeGMM,
+        SparseGaussianMixture,
+        StudentTMixture,
+        VonMisesFisherMixture,
+    )
     from .model_selection import ComponentPath
 
 __all__ = [
@@ -38,11 +40,33 @@ __all__ = [
     "__version__",
     "component_summary",
 ]
+
+# Packages, and the homes of the names of `__all__`. They are imported when they are asked for, as
+# those of SciPy and scikit-learn are: who fits one mixture need not wait for all.
 _PACKAGES = [
-    *("datasets", "distributions", "families", "feature_extraction", "grammar", "inspection"),
-    *("mixture", "model_selection", "neural", "plotting", "preprocessing", "testing"),
+    "datasets",
+    "distributions",
+    "families",
+    "feature_extraction",
+    "grammar",
+    "inspection",
+    "mixture",
+    "model_selection",
+    "neural",
+    "plotting",
+    "preprocessing",
+    "testing",
 ]
-_FROM = {"ComponentPath": "model_selection", "component_summary": "inspection"}
+_HOMES = {
+    "ClusterTracker": "mixture",
+    "ComponentPath": "model_selection",
+    "FisherVectorTransformer": "feature_extraction",
+    "RelativeGMM": "mixture",
+    "SparseGaussianMixture": "mixture",
+    "StudentTMixture": "mixture",
+    "VonMisesFisherMixture": "mixture",
+    "component_summary": "inspection",
+}
 
 
 def __dir__() -> list[str]:
@@ -50,10 +74,11 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PACKAGES and name not in _FROM:
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    if name not in _PACKAGES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        package = import_module(f".{_FROM.get(name, name)}", __name__)
-    except ImportError as error:
+        return import_module(f".{name}", __name__)
+    except ImportError as error:  # it needs a package that is not installed
         raise AttributeError(f"{__name__}.{name} cannot be imported: {error}") from error
-    return getattr(package, name) if name in _FROM else package

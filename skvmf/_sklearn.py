@@ -1,7 +1,6 @@
 """All private or version-dependent names of scikit-learn that are used."""
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
@@ -125,8 +124,8 @@ class BaseEstimator(_BaseEstimator):
     def _doc_link_url_param_generator(self) -> dict[str, str]:
         name = type(self).__name__
         package = type(self).__module__.partition("._")[0]
-        # The reference lists what `skvmf` itself exports there, and all else in its subpackage.
-        if name in vars(sys.modules["skvmf"]):
+        # The reference lists mixtures and Fisher vectors as users import them.
+        if package in ("skvmf.mixture", "skvmf.feature_extraction"):
             package = "skvmf"
         return {"page": f"{package}.{name}"}
 

@@ -221,9 +221,8 @@ def test_main_job_finds_three_collections(data_folder, tmp_path, monkeypatch, ca
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_picture_of_an_estimator_links_to_its_page(name):
     module = load(name)
-    loaded = vars(module)  # the others have the page of their subpackage
-    classes = [loaded[item] for item in public_names(module) if item in loaded]
-    estimators = [each for each in classes if hasattr(each, "_get_doc_link")]
+    listed = [getattr(module, item) for home, item in reference() if home == name]
+    estimators = [each for each in listed if hasattr(each, "_get_doc_link")]
     assert estimators
     for each in estimators:
         link = each.__new__(each)._get_doc_link()

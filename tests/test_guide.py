@@ -72,6 +72,12 @@ def test_a_page_has_no_table_of_typed_fractions(name):
 
 def test_the_readme_has_the_figures_of_the_records():
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    for row in ("mixture", "mixture with limits"):
+        own = kept("guide.sizes")
+        largest = own.cell("Sizes and cosines", row, "largest / mean", "1000")
+        cosine = own.cell("Sizes and cosines", row, "mean cosine", "1000")
+        assert f"{largest:.2f}" in text
+        assert f"{cosine:.4f}" in text
     for item, title, row, column in README:
         cell = kept(item).cell(title, row, column)
         shown = mean(cell) if isinstance(cell, list) else cell

@@ -13,7 +13,7 @@ from skvmf import (
     VonMisesFisherMixture,
 )
 from skvmf.inspection import component_stability, component_summary, coverage_curve
-from skvmf.plotting import DirectionsDisplay, MixtureDisplay
+from skvmf.plotting import DirectionsDisplay, MixtureDisplay, cluster_report
 from skvmf.preprocessing import DirectionWhitener
 
 RNG = np.random.default_rng(0)
@@ -84,6 +84,22 @@ def test_pictures_take_masked_values_as_missing():
     mixture = SparseGaussianMixture(2, missing_values="marginal", random_state=0).fit(X)
     display = MixtureDisplay.from_estimator(mixture, masked(X))
     assert_array_equal(display.labels, mixture.predict(masked(X).filled(np.nan)))
+    assert_array_equal(display.X, masked(X).filled(np.nan)[:, :2])
+    directions = VonMisesFisherMixture(2, random_state=0).fit(X[:, :3])
+    with refused("X"):
+        DirectionsDisplay.from_estimator(directions, masked(X[:, :3]), labels=LABELS)
+
+
+@pytest.mark.parametrize("labels", [None, LABELS])
+def test_tables_and_reports_take_masked_values_as_missing(labels, tmp_path):
+    """What is below a mask does not change which rows are typical."""
+    mixture = SparseGaussianMixture(2, missing_values="marginal", random_state=0).fit(X)
+    told = {}
+    for name, rows in {"masked": masked(X), "nan": masked(X).filled(np.nan)}.items():
+        cluster_report(mixture, rows, labels=labels, file=tmp_path / name)
+        summary = component_summary(mixture, rows, labels=labels)
+        told[name] = str(summary), (tmp_path / name).read_text("utf-8")
+    assert told["masked"] == told["nan"]
 
 
 def test_whiteners():

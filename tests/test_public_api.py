@@ -90,7 +90,7 @@ PARAMETERS = {
     },
     ClusterTracker: {
         **{"mixture": inspect.Parameter.empty, "window": 10, "reservoir_size": 4000},
-        **{"min_size": 25, "half_life": 20.0, "significance": 0.01, "max_clusters": None},
+        **{"min_size": 25, "half_life": 20.0, "significance": 0.05, "max_clusters": None},
         "random_state": None,
     },
     ComponentPath: {
@@ -185,21 +185,35 @@ def test_names(module):
     assert all(getattr(result, name) is not None for name in result.__all__)
 
 
-def test_subpackages_are_loaded_when_they_are_asked_for():
-    code = (
-        "import sys, skvmf; print(*sorted(set(sys.modules) & set(map('skvmf.{}'.format, NAMES))))"
-    )
-    names = [name for name in dir(skvmf) if name not in skvmf.__all__]
-    assert {f"skvmf.{name}" for name in names} >= {
-        module for module in NAMES if module.count(".") == 1
-    }
-    optional = ["matplotlib", "torch", "dask", "distributed", "gensim", "skimage", "mpmath"]
-    code += f"; print(*set(sys.modules) & set({optional}))"
-    code = code.replace("NAMES", repr(names))
+def loaded_by(code):
+    """Return the modules that are loaded after some lines of code."""
+    code += "; import sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [
-        *("skvmf.distributions", "skvmf.feature_extraction", "skvmf.mixture")
-    ]
+    return set(done.stdout.split())
+
+
+def test_packages_are_loaded_when_they_are_asked_for():
+    packages = {f"skvmf.{name}" for name in dir(skvmf) if name not in skvmf.__all__}
+    assert packages >= {module for module in NAMES if module.count(".") == 1}
+    assert not loaded_by("import skvmf") & {*packages, "numba", "sklearn"}
+
+
+def test_a_mixture_is_loaded_without_others():
+    packages = {f"skvmf.{name}" for name in dir(skvmf) if name not in skvmf.__all__}
+    loaded = loaded_by("from skvmf import VonMisesFisherMixture")
+    assert loaded & packages == {"skvmf.distributions", "skvmf.mixture"}
+    assert "skvmf.mixture._vonmises_fisher" in loaded
+    others = {"_cluster_tracker", "_relative_gmm", "_sparse_gaussian", "_student_t"}
+    assert not loaded & {f"skvmf.mixture.{name}" for name in others}
+    optional = {"matplotlib", "torch", "dask", "distributed", "gensim", "skimage", "mpmath"}
+    assert not loaded & optional
+
+
+def test_names_of_the_package_are_those_of_its_parts():
+    assert skvmf.mixture.VonMisesFisherMixture is skvmf.VonMisesFisherMixture
+    assert set(dir(skvmf.mixture)) == set(skvmf.mixture.__all__)
+    with pytest.raises(AttributeError, match=r"module 'skvmf\.mixture' has no attribute 'GMM'"):
+        _ = skvmf.mixture.GMM
     assert skvmf.ComponentPath is ComponentPath
     assert skvmf.component_summary is skvmf.inspection.component_summary
     with pytest.raises(AttributeError, match="module 'skvmf' has no attribute 'clustering'"):

@@ -22,7 +22,7 @@ from .search.starts import Start
 _TITLES = {FLAT_START: "Flat start", FREE: "Start", LIMITED: "Within limits"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MultiStart:
     """Runs EM from every start of a fit."""
 
@@ -48,27 +48,28 @@ class MultiStart:
         self.checkpoint.begin(rng)
         best: MixtureResult | None = None
         for i in range(start.n_starts):
-            run, state = self._reached(mixture, i)
+            kind, state = self._reached(mixture, i)
             # A single start that continues is not made again; of several all are, as each draws
             # from the generator.
             if state is None or start.n_starts > 1:
                 point = self._begin(mixture, start, i, rng, best)
             if state is not None:
                 point = state.point
-            if run == FLAT_START:
+            if kind == FLAT_START:
                 point = self._with_flat_start(point, i)
-            result = self.run(point, (i, max(run, FREE)))
+                kind = FREE
+            result = self.run(point, (i, kind))
             if best is None or result.bounds[-1] > best.bounds[-1]:
                 best = result
         assert best is not None
         return best
 
     def _reached(self, mixture: Mixture, i: int) -> tuple[int, EMState[Point] | None]:
-        """Return the run of a start that a checkpoint continues, and where; else the first one."""
-        for run in (FREE, LIMITED):
-            state = self.checkpoint.reached(mixture, (i, run))
+        """Return the kind of run that a checkpoint continues, and its state; else the first one."""
+        for kind in (FREE, LIMITED):
+            state = self.checkpoint.reached(mixture, (i, kind))
             if state is not None:
-                return run, state
+                return kind, state
         return FLAT_START, self.checkpoint.reached(mixture, (i, FLAT_START))
 
     def _warn_if_large(self, mixture: Mixture, start: Start) -> None:
@@ -96,7 +97,7 @@ class MultiStart:
         """Return where a start begins."""
         title, detail, max_iter = start.describe(self.rows.n_rows)
         watch, finish = self.progress.task(
-            f"{title} {i}", max_iter=max_iter, detail=detail, at_once=max_iter is None
+            title, i, max_iter=max_iter, detail=detail, at_once=max_iter is None
         )
         start = replace(start, note=self.progress.note)
         point = start.first(mixture, self.rows, rng, watch)
@@ -141,19 +142,20 @@ class MultiStart:
         point = point.at(replace(point.params, weights=weights))
         reached = self.checkpoint.reached(mixture, run)
         watch, finish = self.progress.task(
-            f"{_TITLES[kind]} {i}",
-            lambda point: self.attributes(self._in_all_columns(point)[0].sorted()[0]),
-            self.max_iter,
+            _TITLES[kind],
+            i,
+            attributes=self._attributes_of,
+            max_iter=self.max_iter,
             detail=f"{self.rows.n_rows} rows, {point.n_components} components",
             tol=self.tol,
             at_once=reached is not None,
         )
-        state = reached or EMState(point)
         steps = None
         if kind == LIMITED:
             limited = LimitedSteps(self.rows)
             state = limited.state(reached) if reached else EMState(limited.begin(point))
         else:
+            state = reached or EMState(point)
             steps = self._truncated_steps(mixture, point.n_components)
             if steps is not None:
                 state = steps.state(state)
@@ -166,17 +168,27 @@ class MultiStart:
             on_iteration=watch,
             save=self.checkpoint.writer(run),
         )
-        finish(None if kind == FLAT_START else result)
-        of_rows = None if steps is None else steps.of_rows
-        return replace(result, point=Point(mixture, result.point.params), of_rows=of_rows)
+        if kind == FLAT_START:  # its bound is under another prior, and is not printed
+            finish()
+        else:
+            finish(result)
+        result = replace(result, point=Point(mixture, result.point.params))
+        if steps is None:
+            return result
+        return replace(result, of_rows=steps.of_rows)
+
+    def _attributes_of(self, point: Point) -> Attributes:
+        """Return the attributes of an estimator whose fit ends at a point."""
+        whole, _ = self._in_all_columns(point)
+        in_order, _ = whole.sorted()
+        return self.attributes(in_order)
 
     def _truncated_steps(self, mixture: Mixture, n_components: int) -> TruncatedSteps | None:
         """Return truncated steps for a mixture of many components; None for others."""
-        if not has_truncated_steps(self.rows.n_rows, n_components):
-            return None
-        if not truncated_steps_suit(mixture, self.rows, n_components):
-            return None
-        return TruncatedSteps(self.rows, n_components, self.tol, note=self.progress.note)
+        is_large = has_truncated_steps(self.rows.n_rows, n_components)
+        if is_large and truncated_steps_suit(mixture, self.rows, n_components):
+            return TruncatedSteps(self.rows, n_components, self.tol, note=self.progress.note)
+        return None
 
     def _in_all_columns(
         self, point: Point, stats: Statistics | None = None
@@ -184,7 +196,10 @@ class MultiStart:
         """Return a point and its statistics with the columns that these rows lack."""
         if self.columns is None:
             return point, stats
-        components, stats = point.family.in_all_columns(point.components, stats, *self.columns)
+        columns, n_features = self.columns
+        components, stats = point.family.in_all_columns(
+            point.components, stats, columns, n_features
+        )
         return point.at(replace(point.params, components=components)), stats
 
 
@@ -194,6 +209,7 @@ def _warn_if_prior_outweighs(prior: ModifiedDirichlet, params: Params, total_wei
     n_weights = len(params.weights)
     counts = params.component_weights * total_weight
     alpha = np.broadcast_to(prior.alpha, params.weights.shape)[:K]
+    # A component keeps a weight where its rows and its alpha are more than 1 (`modes`).
     if n_weights == 1 or np.any(counts + alpha > 1):
         return
     left = "one component"
@@ -201,7 +217,8 @@ def _warn_if_prior_outweighs(prior: ModifiedDirichlet, params: Params, total_wei
     if n_weights > K:
         left = "the background alone"
         more = "any component"
-    given = alpha[0] if (alpha == alpha[0]).all() else alpha
+    is_one_number = (alpha == alpha[0]).all()
+    given = alpha[0] if is_one_number else alpha
     warn(
         f"weight_concentration_prior={given} outweighs the data and leaves {left}: the largest "
         f"component holds {counts.max():.6g} rows. A number above {1 - counts.max():.6g} leaves "

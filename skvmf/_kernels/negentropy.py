@@ -203,9 +203,12 @@ def _advance(start, h, r, q, d, stages):
         base = start[1]
         for j in range(s):
             base += h * _STAGES[s, j] * stages[0, j]
-        # The last stage is at the end of the step, where r and q have all their digits.
-        q_s = q if s == 4 else math.exp(-(start[0] + _NODES[s] * h))
-        r_s = r if s == 4 else 1.0 - q_s
+        if s == 4:  # the last stage is at the end of the step: there r and q have all their digits
+            q_s = q
+            r_s = r
+        else:
+            q_s = math.exp(-(start[0] + _NODES[s] * h))
+            r_s = 1.0 - q_s
         y = _implicit(base, y, 0.25 * h, r_s, q_s, d)
         stages[0, s] = (y - base) / (0.25 * h)
         stages[1, s] = q_s * y
@@ -284,7 +287,8 @@ def ode(r, complement, dim, series, checkpoints, order, out):
             out[i] = value
             continue
         # The last checkpoint before the position, by bisection.
-        low, high = 0, len(checkpoints)
+        low = 0
+        high = len(checkpoints)
         while high - low > 1:
             middle = (low + high) // 2
             if checkpoints[middle, 0] < position:
@@ -357,7 +361,10 @@ def newton(r, complement, dim, order, out):
         q = complement[i] if given else 1.0 - x
         # The square of a smaller r underflows; psi' is d r and psi'' d there.
         if x < 1e-150:
-            out[i] = dim * x if order == 1 else dim
+            if order == 1:
+                out[i] = dim * x
+            else:
+                out[i] = dim
             continue
         vee = q * (1.0 + x)
         low = max(

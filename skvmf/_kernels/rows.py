@@ -28,7 +28,9 @@ def add_labelled_rows(X, labels, factors, out):
     """out[labels[n]] += factors[n] * X[n]; X is (n, d), out (K, d) float64."""
     assume_no_overlap()
     d = X.shape[1]
-    last = X.shape[0] - PREFETCH_ROWS if d * X.itemsize >= MIN_PREFETCH_BYTES else 0
+    last = 0  # of the rows that a later one is fetched at
+    if d * X.itemsize >= MIN_PREFETCH_BYTES:
+        last = X.shape[0] - PREFETCH_ROWS
     for n in range(X.shape[0]):
         if n < last:
             prefetch(X, n + PREFETCH_ROWS)
@@ -107,7 +109,9 @@ def _marked(part):
 def add_sparse_responsibilities(X, resp, out):
     """out[k] += resp[n, k] * X[n] wherever resp is not zero; X is (n, d), out (K, d) float64."""
     assume_no_overlap()
-    last = X.shape[0] - PREFETCH_ROWS if X.shape[1] * X.itemsize >= MIN_PREFETCH_BYTES else 0
+    last = 0  # as above
+    if X.shape[1] * X.itemsize >= MIN_PREFETCH_BYTES:
+        last = X.shape[0] - PREFETCH_ROWS
     for n in range(X.shape[0]):
         if n < last:
             prefetch(X, n + PREFETCH_ROWS)

@@ -175,13 +175,19 @@ def negentropy(r, complement, dim, excess, tail, cells, order, out):
         if order == 0:
             log_vee = math.log1p(-w) if w < 0.5 else math.log(vee)
             elementary = 0.5 * math.log1p(w) - a * log_vee
-            value = _in_cell(y, cells[1]) if near else _polynomial(tau, tail)
+            if near:
+                value = _in_cell(y, cells[1])
+            else:
+                value = _polynomial(tau, tail)
             # The tail is divided by 1 - tau, so that its digits are kept as r nears zero.
             if a >= MIN_EXPANDED:
                 value *= 2.0 * w / (1.0 + w)
             out[i] = elementary + value
             continue
-        h = tau * _in_cell(y, cells[0]) if near else _polynomial(tau, excess)
+        if near:
+            h = tau * _in_cell(y, cells[0])
+        else:
+            h = _polynomial(tau, excess)
         if order == 1:
             out[i] = 2.0 * a * x / vee * (1.0 + h)
         elif x == 0.0:

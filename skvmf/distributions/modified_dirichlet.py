@@ -100,7 +100,7 @@ def modes(excess: Array, floor: float, *, by_sorting: bool = False) -> Array:
     return x
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """The log-integral over k entries by their floor, from the smallest to 1/k.
 

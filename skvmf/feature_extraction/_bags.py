@@ -19,7 +19,7 @@ from ..mixture._rows import holds_texts
 _BLOCK_BYTES = 2**21
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bags:
     """Bag n holds row ``indices[j]`` of `table`, if in `used`, ``data[j]`` times for each j."""
 

@@ -34,7 +34,7 @@ from .._sklearn import (
 from .._typing import Array, DType, Matrix, MatrixLike, ParameterConstraints, RandomState
 from ..mixture import VonMisesFisherMixture
 from ..mixture._base import BaseMixture
-from ..mixture._rows import is_lazy
+from ..mixture._rows import is_lazy, refuse_no_rows
 from ._bags import (
     BagList,
     Bags,
@@ -94,7 +94,7 @@ def count_distinct(vectors: Array, enough: int) -> int:
     return len(seen)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Encoder:
     """Writes Fisher vectors.
 
@@ -527,6 +527,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
     def _counts(self, X: MatrixLike, table: Array | None, *, reset: bool) -> Matrix:
         """Validate counts; integers take the type of the table of vectors."""
+        refuse_no_rows(X)
         refuse_mask(X, "X")
         dtype: object = [np.float64, np.float32]
         if table is not None and np.dtype(getattr(X, "dtype", float)).kind in "biu":

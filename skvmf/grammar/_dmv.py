@@ -458,7 +458,10 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
             estimate, self.temperature, sentences, self.init, self.distance_power, self.random_state
         )
         on_iteration, finish = progress.task(
-            "EM", lambda model: _attributes(tags, model.rules.log_prob), self.max_iter, tol=self.tol
+            "EM",
+            attributes=lambda model: _attributes(tags, model.rules.log_prob),
+            max_iter=self.max_iter,
+            tol=self.tol,
         )
         result = run_em(
             DependencyModel(estimate, self.temperature, rules),

@@ -128,8 +128,10 @@ def join(first: Point, second: Point) -> Point:
         means = np.vstack([p.means for p in parts])
         covariances = np.concatenate([p.covariances for p in parts])
         dof = np.concatenate([_degrees_of_freedom(p) for p in parts])
-        all_gaussian = np.isinf(dof).all()
-        family, components = _elliptical(means, covariances, None if all_gaussian else dof)
+        if np.isinf(dof).all():
+            family, components = _elliptical(means, covariances, None)
+        else:
+            family, components = _elliptical(means, covariances, dof)
     weights = np.full(len(components), 1 / len(components))
     return Point(Mixture.plain(family), Params.first(weights, components))
 
@@ -145,9 +147,12 @@ def with_features_of(reference: object, mixture: object, fitted: Point) -> Point
         return fitted
     different = sorted(set(map(str, names)) ^ set(map(str, own_names)))
     if different:
+        some = ", ".join(different[:5])
+        if len(different) > 5:
+            some += " ..."
         raise ValueError(
             "Mixtures should have the same features, and these are features of one of them only: "
-            f"{', '.join(different[:5])}{' ...' if len(different) > 5 else ''}."
+            f"{some}."
         )
     number = {name: i for i, name in enumerate(own_names.tolist())}
     order = np.array([number[name] for name in names.tolist()])
@@ -203,14 +208,28 @@ def log_affinities(fitted: Point, parts: Array, others: Array) -> tuple[Array, A
 
     Before them are the numbers of those others (m, n): all, if they are few, else the nearest.
     """
-    by_integral = isinstance(fitted.family, StudentT)
-    if len(others) <= (_MAX_INTEGRATED if by_integral else MAX_PAIRED):
+    if len(others) <= _max_paired(fitted):
         near = np.tile(others, (len(parts), 1))
     else:
         points = means_of(fitted)
         near = others[nearest_points(points[parts], points[others], NEAREST)]
     values = [_log_affinities(fitted, i, of) for i, of in zip(parts, near, strict=True)]
     return near, np.reshape(values, near.shape)
+
+
+def log_affinities_with_first(fitted: Point, parts: Array, others: Array) -> Array:
+    """Return logarithms (n, m) of the Bhattacharyya coefficients of others with the first parts.
+
+    These are all, or so many that there are no more pairs than are compared of all components.
+    """
+    n_pairs = _max_paired(fitted) ** 2
+    first = parts[: max(1, n_pairs // max(len(others), 1))]
+    return np.column_stack([_log_affinities(fitted, i, others) for i in first])
+
+
+def _max_paired(fitted: Point) -> int:
+    """Return the number of components up to which all pairs are compared."""
+    return _MAX_INTEGRATED if isinstance(fitted.family, StudentT) else MAX_PAIRED
 
 
 def _log_affinities(fitted: Point, i: int, others: Array) -> Array:

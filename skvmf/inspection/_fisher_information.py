@@ -142,7 +142,10 @@ def fisher_information(
 
 
 def _ordering_feature(mixture: object, given: int | None, n_features: int) -> int:
-    feature = getattr(mixture, "ordering_feature", 0) if given is None else given
+    """Return the feature that is given, else that of the mixture, else the first."""
+    feature = given
+    if feature is None:
+        feature = getattr(mixture, "ordering_feature", 0)
     if not 0 <= feature < n_features:
         raise ValueError(
             f"ordering_feature={feature} is out of range: there are {n_features} features, "
@@ -183,8 +186,10 @@ def _quadrature(fitted: Point) -> tuple[Array, Array] | None:
     edges = np.unique(np.clip([low, lowest, highest, high], low, high))
     for a, b in itertools.pairwise(edges):
         # Away from all components, the scores are constant: one interval does.
-        near = a >= lowest and b <= highest
-        nodes_in_box, shares = _box_nodes(a, b, 8 * step if near else b - a)
+        length = b - a
+        if a >= lowest and b <= highest:
+            length = 8 * step
+        nodes_in_box, shares = _box_nodes(a, b, length)
         weight = fitted.params.background_weight * (b - a) / (high - low)
         nodes = np.vstack([nodes, nodes_in_box[:, np.newaxis]])
         masses = np.append(masses, weight * shares)

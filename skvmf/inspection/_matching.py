@@ -18,7 +18,7 @@ from .._engine.em.calibration import Judged, best_temperature
 from .._engine.em.matching import best_pairs
 from .._typing import Array, MatrixLike, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
-from ..mixture._calibration import classes_of_rows, judged_by_labels, judged_of
+from ..mixture._calibration import classes_of_rows, judged_by_labels, judged_of, limits_of_drawn
 from ..mixture._rows import array_in_memory, in_memory, weights_of
 from ._components import join, log_affinities, read_mixture, with_features_of
 from ._memberships import before_and_after, refuse_others
@@ -197,7 +197,9 @@ def component_stability(
 
         components : ndarray of shape (n_components,)
             The mean overlap of each component with those that match it: 1 is always the same, 0 is
-            lost each time. Pruned components have 0.
+            lost each time. Pruned components have 0. In thousands of dimensions, as of words,
+            densities overlap hardly even if clusters come again: then take the mean of `rows` in
+            each cluster.
         rows : ndarray of shape (n_samples,)
             The share of the fits that give each row the same label.
         scores : ndarray of shape (n_resamples,)
@@ -235,14 +237,17 @@ def component_stability(
     labels = mixture.predict(X)
     n_rows = len(labels)
     weights = weights_of(sample_weight, X)
-    known = None if known_labels is None else array_in_memory(known_labels, "known_labels")
-    if known is None and mixture._skvmf_has_known_labels:
+    known = None
+    classes = None
+    if known_labels is not None:
+        known = array_in_memory(known_labels, "known_labels")
+        classes = classes_of_rows(mixture, X, known)
+    elif mixture._skvmf_has_known_labels:
         warn(
             "The mixture was fitted with known labels, and it is fitted again without them, which "
             "says how stable it would be if none were known. Give known_labels.",
             UserWarning,
         )
-    classes = None if known is None else classes_of_rows(mixture, X, known)
     overlaps = []
     same_label = []
     scores = []
@@ -256,6 +261,7 @@ def component_stability(
             # Of few steps and lost components: the numbers show these.
             warnings.simplefilter("ignore", ConvergenceWarning)
             row_weights = n_draws * weights
+            again.size_limits = limits_of_drawn(mixture, X, row_weights)
             again.fit(X, sample_weight=row_weights, known_labels=_of_drawn(known, row_weights))
         labels_again = again.predict(X)
         matched = match_components(mixture, again)
@@ -272,17 +278,23 @@ def component_stability(
         else:
             drawn = np.flatnonzero(row_weights > 0)
             judged += judged_by_labels(again, X, drawn, unseen, weights, classes)
-    temperature = best_temperature(judged) if judged else None
+    temperature = None
+    reliability = None
+    if judged:
+        temperature = best_temperature(judged)
+        reliability = before_and_after(judged, temperature)
     return Bunch(
         components=np.mean(overlaps, axis=0),
         rows=np.mean(same_label, axis=0),
         scores=np.array(scores),
         interval=np.quantile(scores, [0.025, 0.975]),
         temperature=temperature,
-        reliability=None if temperature is None else before_and_after(judged, temperature),
+        reliability=reliability,
     )
 
 
 def _of_drawn(known: Array | None, weights: Array) -> Array | None:
     """Return the known labels of rows with a weight; a class may have none of them."""
-    return None if known is None else np.where(weights > 0, known, -1)
+    if known is None:
+        return None
+    return np.where(weights > 0, known, -1)

@@ -25,4 +25,6 @@ def split_pipeline(estimator: Any, X: Any) -> tuple[Any, Any, list[str] | None]:
     except (AttributeError, ValueError):
         # A step, such as a function, need not know what its columns are.
         names = None
-    return estimator[-1], None if X is None else before.transform(X), names
+    if X is not None:
+        X = before.transform(X)
+    return estimator[-1], X, names

@@ -111,13 +111,15 @@ class _Integrals:
             first = is_large.argmax(axis=1)
             last = _N_SEARCH_NODES - 1 - is_large[:, ::-1].argmax(axis=1)
             # It is still small at a neighbour of these nodes.
-            low, high = y[:, 0] + (first - 1) * step, y[:, 0] + (last + 1) * step
+            low = y[:, 0] + (first - 1) * step
+            high = y[:, 0] + (last + 1) * step
             if (last - first >= _N_SEARCH_NODES // 2).all():
                 return low, high
 
     def _log_integrand(self, y: Array) -> Array:
         """Return the logarithms of the integrands at logits y (n, m)."""
-        t, rest = expit(y), expit(-y)
+        t = expit(y)
+        rest = expit(-y)
         value = self._a * np.log(t) + self._a_of_others * np.log(rest)
         # The variances of both kernels along an axis, whose inverses M adds.
         own = self._dof / t

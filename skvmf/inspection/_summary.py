@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -12,19 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import gen_batches
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em.mixture import Point
 from .._engine.rows.reading import canonical
 from .._kernels.rows import csr_normalize, normalize_rows
-from .._sklearn import check_rows, num_samples
+from .._sklearn import num_samples, safe_indexing
 from .._typing import Array, Matrix
 from ..mixture import ClusterTracker, RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
 from ..mixture._parameters import of_other_components
-from ..mixture._rows import array_in_memory, in_memory
-from ._components import is_directional, log_affinities, log_densities, read_mixture
+from ..mixture._rows import array_in_memory, in_memory, rows_to_show
+from ._components import is_directional, log_affinities, log_densities, read_mixture, select
 from ._memberships import reliability_in_words
 from ._pipeline import split_pipeline
 from ._words import count_words
@@ -33,6 +34,8 @@ from ._words import count_words
 _MAX_TEXT_LENGTH = 60
 # Components that are printed: more would push the first ones, the largest, out of sight.
 _MAX_LINES = 40
+# Responsibilities that are held at once: 16 MiB, of which copies are made in the processor's cache.
+_MAX_HELD = 2**21
 # Columns of text, aligned to the left; numbers are to the right.
 _LISTS = "words", "features", "texts", "typical", "doubtful"
 
@@ -45,10 +48,10 @@ def component_rows(
     # Predictions take X as it is given: with its names, if it has any.
     if labels is None:
         labels = mixture.predict(X)
-    proba = mixture.predict_proba(X)
+    own_proba = _responsibilities_of_labels(mixture, X, labels, len(fitted.weights))
     # The mixture has refused missing values already unless it takes them.
-    options = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
-    rows = check_rows(X, dtype=[np.float64, np.float32], **options)
+    dtypes = [np.float64, np.float32]
+    rows = rows_to_show(X, has_missing=True, accept_sparse="csr", dtype=dtypes)
     n_missing = np.zeros(len(labels))
     if not sparse.issparse(rows) and np.isnan(rows).any():
         n_missing = np.isnan(rows).sum(axis=1)
@@ -56,23 +59,49 @@ def component_rows(
 
     names = "sizes", "memberships", "cosines", "typical", "doubtful"
     columns: dict[str, Any] = {name: [] for name in names}
+    by_label = np.argsort(labels, kind="stable")
+    sorted_labels = labels[by_label]
     for k in active:
-        members = np.flatnonzero(labels == k)
+        first, last = np.searchsorted(sorted_labels, [k, k + 1])
+        members = by_label[first:last]
         # An imputed value is the most probable one. A value that is known is expected to be half a
         # nat less probable: without that, rows that lack most would be the most typical.
         closeness = _closeness(fitted, k, rows[members]) - n_missing[members] / 2
         known = closeness[~np.isnan(closeness)]
         columns["sizes"].append(len(members))
-        own = proba[members, k]
-        columns["memberships"].append(own.mean() if len(members) else np.nan)
-        columns["cosines"].append(known.mean() if len(known) else np.nan)
+        own = own_proba[members]
+        columns["memberships"].append(_mean(own))
+        columns["cosines"].append(_mean(known))
         columns["typical"].append(members[np.argsort(-closeness, kind="stable")[:n_rows]])
         columns["doubtful"].append(members[np.argsort(own, kind="stable")[:n_rows]])
-    columns["sizes"] = np.array(columns["sizes"])
-    is_calibrated = getattr(mixture, "_skvmf_reliability", None) is not None
-    columns["memberships"] = np.array(columns["memberships"]) if is_calibrated else None
-    columns["cosines"] = np.array(columns["cosines"]) if is_directional(fitted) else None
+    columns |= {name: np.array(columns[name]) for name in ("sizes", "memberships", "cosines")}
+    # Memberships that are not calibrated are too sure in many dimensions.
+    if getattr(mixture, "_skvmf_reliability", None) is None:
+        columns["memberships"] = None
+    if not is_directional(fitted):
+        columns["cosines"] = None
     return labels, columns | {"n_outliers": int(np.count_nonzero(labels == -1))}
+
+
+def _mean(values: Array) -> float:
+    """Return the mean of values (n,), nan of none."""
+    if len(values) == 0:
+        return np.nan
+    return float(values.mean())
+
+
+def _responsibilities_of_labels(mixture: Any, X: Any, labels: Array, n_components: int) -> Array:
+    """Return the responsibilities of rows for their labels, (n,); 0 for -1."""
+    own = []
+    for part in parts_of_rows(len(labels), n_components):
+        proba = mixture.predict_proba(safe_indexing(X, part))
+        own.append(np.take_along_axis(proba, np.maximum(labels[part], 0)[:, np.newaxis], axis=1))
+    return np.where(labels < 0, 0, np.concatenate(own)[:, 0])
+
+
+def parts_of_rows(n_rows: int, n_components: int) -> Iterator[slice]:
+    """Yield parts of the rows whose responsibilities are few enough to be held at once."""
+    yield from gen_batches(n_rows, max(1, _MAX_HELD // max(1, n_components)))
 
 
 def _closeness(fitted: Point, k: int, X: Matrix) -> Array:
@@ -80,7 +109,7 @@ def _closeness(fitted: Point, k: int, X: Matrix) -> Array:
     if X.shape[0] == 0:
         return np.empty(0)
     if not is_directional(fitted):
-        return log_densities(fitted, X.astype(np.float64))[:, k]
+        return log_densities(select(fitted, np.array([k])), X.astype(np.float64))[:, 0]
     if sparse.issparse(X):
         X = canonical(X).astype(np.float64)
         csr_normalize(X.indptr, X.data)
@@ -114,7 +143,7 @@ def beginning(text: str) -> str:
     return line[: _MAX_TEXT_LENGTH - 3].rstrip() + "..."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ComponentSummary:
     """The components of a fitted mixture, the largest first, or a tracker's, the newest first.
 
@@ -202,8 +231,10 @@ class ComponentSummary:
             "stability": (self.stability, ".2f"),
             "membership": (self.memberships, ".2f"),
             "cosine": (self.cosines, ".2f"),
-            "angle": (self.angles if self.cosines is None else None, ".0f"),
+            "angle": (self.angles, ".0f"),
         }
+        if self.cosines is not None:
+            del numbers["angle"]
         table = {
             name: ["" if np.isnan(each) else format(each, form) for each in column]
             for name, (column, form) in numbers.items()
@@ -247,7 +278,9 @@ class ComponentSummary:
             of a component is its name if it has neither, or no weight.
         """
         names = [str(k) for k in range(self.n_components)]
-        words = self.features if self.words is None else self.words
+        words = self.words
+        if words is None:
+            words = self.features
         for k, words_of_k in zip(self.labels, words or [], strict=False):
             names[k] = separator.join(words_of_k[:n_words]) or names[k]
         return names
@@ -311,7 +344,9 @@ class ComponentSummary:
             for cells in zip(*columns.values(), strict=True)
         )
         body = "".join(f"<tr>{cells}</tr>" for cells in rows)
-        below = "" if self.reliability is None else f"<p>{escape(self.reliability)}</p>"
+        below = ""
+        if self.reliability is not None:
+            below = f"<p>{escape(self.reliability)}</p>"
         return (
             '<div style="max-height: 40em; overflow: auto"><table>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
@@ -397,7 +432,9 @@ def component_summary(
     if labels is not None:
         mixture, labels = of_labels(mixture, X, labels)
     check_is_fitted(mixture)
-    tracker = mixture if isinstance(mixture, ClusterTracker) else None
+    tracker = None
+    if isinstance(mixture, ClusterTracker):
+        tracker = mixture
     mixture = components_of(mixture)
     fitted = read_mixture(mixture)
     active = np.flatnonzero(fitted.weights)
@@ -411,13 +448,7 @@ def component_summary(
         angles = np.degrees(np.arccos(fitted.params.components.lengths))[active]
     if feature_names is None:
         feature_names = getattr(mixture, "feature_names_in_", names)
-    features = None
-    if feature_names is not None:
-        if len(feature_names) != fitted.family.dim:
-            raise ValueError(
-                f"feature_names should be {fitted.family.dim} names, got {len(feature_names)}."
-            )
-        features = _features(fitted, active, feature_names, n_features)
+    features = _features(fitted, active, feature_names, n_features)
     nearest, overlaps = _nearest(fitted, active)
     summary = ComponentSummary(
         active,
@@ -431,18 +462,18 @@ def component_summary(
         stability=_of_components(stability, active, len(fitted.weights)),
         reliability=reliability_in_words(mixture),
     )
-    if X is None:
-        return summary if tracker is None else _of_tracker(summary, tracker)
-
-    labels, columns = component_rows(mixture, fitted, active, X, n_rows, labels)
-    if texts is not None:
-        texts = checked_texts(texts, len(labels))
-        counted = count_words(texts, labels, n_features, vectorizer)
-        # A component may be no row's most probable one, and then has no words.
-        columns["words"] = [counted.of_class(k, n_features) for k in active.tolist()]
-        columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
-    summary = replace(summary, **columns)
-    return summary if tracker is None else _of_tracker(summary, tracker)
+    if X is not None:
+        labels, columns = component_rows(mixture, fitted, active, X, n_rows, labels)
+        if texts is not None:
+            texts = checked_texts(texts, len(labels))
+            counted = count_words(texts, labels, n_features, vectorizer)
+            # A component may be no row's most probable one, and then has no words.
+            columns["words"] = [counted.of_class(k, n_features) for k in active.tolist()]
+            columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
+        summary = replace(summary, **columns)
+    if tracker is not None:
+        summary = _of_tracker(summary, tracker)
+    return summary
 
 
 def components_of(estimator: Any) -> Any:
@@ -455,15 +486,20 @@ def components_of(estimator: Any) -> Any:
 def _of_tracker(summary: ComponentSummary, tracker: ClusterTracker) -> ComponentSummary:
     """Return a summary of a tracker's components by the ids of its clusters."""
     ids = tracker.ids_[summary.labels]
-    sizes = tracker.sizes_
+    sizes = summary.sizes
+    if sizes is None:
+        sizes = tracker.sizes_[-1, ids]
+    before = None
+    if len(tracker.sizes_) > 1:
+        before = tracker.sizes_[-2, ids]
     return replace(
         summary,
         labels=ids,
         nearest=np.where(summary.nearest < 0, -1, tracker.ids_[summary.nearest]),
-        n_components=sizes.shape[1],
-        sizes=sizes[-1, ids] if summary.sizes is None else summary.sizes,
+        n_components=tracker.sizes_.shape[1],
+        sizes=sizes,
         born=tracker.clusters_["born"][summary.labels],
-        before=sizes[-2, ids] if len(sizes) > 1 else None,
+        before=before,
     )
 
 
@@ -532,9 +568,13 @@ def _nearest(fitted: Point, active: Array) -> tuple[Array, Array]:
 
 
 def _features(
-    fitted: Point, active: Array, names: Sequence[str], n_features: int
-) -> list[list[str]]:
-    """Return names of the features that distinguish each of some components."""
+    fitted: Point, active: Array, names: Sequence[str] | None, n_features: int
+) -> list[list[str]] | None:
+    """Return names of the features that distinguish each of some components, if they have names."""
+    if names is None:
+        return None
+    if len(names) != fitted.family.dim:
+        raise ValueError(f"feature_names should be {fitted.family.dim} names, got {len(names)}.")
     components = fitted.params.components
     if is_directional(fitted):
         heaviest = np.argsort(-components.directions.T, axis=1, kind="stable")[:, :n_features]

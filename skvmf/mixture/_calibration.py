@@ -14,6 +14,7 @@ from .._engine.em import predictions
 from .._engine.em.calibration import Judged
 from .._engine.em.matching import in_order_of, matched_by_rows
 from .._engine.em.posterior import FenchelYoungPosterior
+from .._engine.rows.copies import heaviest_row
 from .._engine.rows.parallel import limited_blas
 from .._sklearn import num_samples, safe_indexing
 from .._typing import Array, MatrixLike, RandomState, warn
@@ -200,20 +201,35 @@ def _fitted_again(
         setattr(again, name, value)
     if np.ndim(again.init_params) > 0:
         again.init_params = np.asarray(again.init_params)[rows]  # a given partition
-    if again.size_limits is not None and mixture.weight_seen_ > 0:
-        again.size_limits = _in_means(again.size_limits, mixture.weight_seen_ / K)
+    X = safe_indexing(X, rows)
+    again.size_limits = limits_of_drawn(mixture, X, weights)
     known_labels = None
     if known is not None:
         known_labels = np.where(known[rows] == K, -2, known[rows])
     with warnings.catch_warnings():
         # Of few steps and lost components: these are like those of the fit.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return again.fit(safe_indexing(X, rows), sample_weight=weights, known_labels=known_labels)
+        return again.fit(X, sample_weight=weights, known_labels=known_labels)
 
 
-def _in_means(limits: tuple[Any, Any], mean: float) -> tuple[Any, Any]:
-    """Return limits on sizes as multiples of the mean, which a sample of the rows can keep, too."""
-    least, most = (limit / mean if isinstance(limit, Integral) else limit for limit in limits)
+def limits_of_drawn(mixture: Any, X: MatrixLike, weights: Array) -> tuple[Any, Any] | None:
+    """Return limits on sizes that other fits can keep, whose rows were drawn with replacement.
+
+    They are multiples of the mean, which is that of the rows here. A row that was drawn more often
+    than the upper limit has rows would not fit: the limit is then its weight.
+    """
+    if mixture.size_limits is None:
+        return None
+    K = mixture._fitted.n_components
+    rows = mixture._new_rows(X, weights)
+    mean = rows.total_weight * rows.weight_unit / K
+    mean_of_fit = mixture.weight_seen_ / K if mixture.weight_seen_ > 0 else mean
+    least, most = (
+        limit / mean_of_fit if isinstance(limit, Integral) else limit
+        for limit in mixture.size_limits
+    )
+    if most is not None:
+        most = max(most, heaviest_row(rows) * rows.weight_unit / mean)
     return least, most
 
 

@@ -15,7 +15,14 @@ from scipy import sparse
 from .._engine.em.mixture import Point
 from .._engine.rows.reading import READABLE
 from .._engine.rows.sources import Rows, RowSource, make_rows
-from .._sklearn import Method, check_sample_weight, num_samples, refuse_mask, validate_data
+from .._sklearn import (
+    Method,
+    check_rows,
+    check_sample_weight,
+    num_samples,
+    refuse_mask,
+    validate_data,
+)
 from .._typing import Array, MatrixLike, warn
 from ._checks import checked_known_labels, refuse_overflow
 
@@ -27,7 +34,7 @@ _FLOATS = [np.dtype(np.float64), np.dtype(np.float32)]
 Role: TypeAlias = Literal["fit", "first batch", "batch", "prediction"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Data:
     """What users give for a fit or a prediction, as the engine takes it."""
 
@@ -202,6 +209,16 @@ def _read_as(X: Any, dtypes: Any) -> Any:
         return dtypes
     native = dtype.newbyteorder("=")
     return native if native in dtypes else dtypes
+
+
+def rows_to_show(X: Any, *, has_missing: bool, **options: Any) -> Any:
+    """Return rows in memory as a table or a picture needs them, with NaN for what is masked.
+
+    Without missing values, NaN and masks are refused. Options are those of `check_array`.
+    """
+    _refuse_no_array(X)
+    X = _without_mask(X, has_missing=has_missing)
+    return check_rows(X, ensure_all_finite="allow-nan" if has_missing else True, **options)
 
 
 # What is given as rows and is refused.

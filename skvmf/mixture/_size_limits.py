@@ -46,7 +46,7 @@ class SizeLimitedMixture(BaseMixture):
 
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseMixture._parameter_constraints,
-        "size_limits": [tuple, None],
+        "size_limits": "no_validation",  # a message of its own says what a pair is
     }
 
     def _size_limits_of(self, data: Data) -> SizeLimits | None:
@@ -119,15 +119,20 @@ class SizeLimitedMixture(BaseMixture):
 
 def _checked(given: Any) -> tuple[Any, Any]:
     """Return the least and the largest size as they are given, or raise a ValueError."""
-    numbers = [limit for limit in given if limit is not None]
-    are_numbers = all(isinstance(n, Real) and not isinstance(n, bool) for n in numbers)
-    if len(given) != 2 or not are_numbers or not all(n >= 0 for n in numbers):
+    is_pair = isinstance(given, tuple) and len(given) == 2
+    if not is_pair or not all(limit is None or _is_size(limit) for limit in given):
         raise ValueError(
-            "size_limits should be a pair (least, most) of numbers that are not negative, where "
-            "None is no limit: integers are rows, floats multiples of the mean size, such as "
-            f"(0.5, 1.25); got {given!r}."
+            "size_limits should be a pair (least, most), a tuple such as (20, 200) for 20 to 200 "
+            "rows, (None, 200) for at most 200, or (0.5, 1.25) for half to 1.25 times the mean "
+            f"size; got {given!r}."
         )
     return given
+
+
+def _is_size(limit: Any) -> bool:
+    """Return whether a limit is a number that is not negative."""
+    is_number = isinstance(limit, Real) and not isinstance(limit, bool)
+    return is_number and bool(limit >= 0)
 
 
 def _in_rows(

@@ -125,7 +125,8 @@ class ClusterTrackerDisplay:
         middles = np.cumsum(sizes, axis=0) - sizes / 2
         self.marks_ = []
         for event in self.events:
-            k, batch = event["id"], event["batch"]
+            k = event["id"]
+            batch = event["batch"]
             height = middles[k, batch - 1]
             mark = _MARKERS[event["kind"]]
             (line,) = self.ax_.plot(batch, height, mark, color="k", markersize=5)

@@ -125,7 +125,9 @@ class ComponentPathDisplay:
         penalty = results["bic"][0] + 2 * results["log_likelihood"][0]
         n_samples = float(np.exp(penalty / results["n_parameters"][0]))
 
-        chosen = estimator.criterion if criterion is None else criterion
+        chosen: Any = criterion
+        if chosen is None:
+            chosen = estimator.criterion
         if isinstance(chosen, str):
             values, name = _in_nats_per_row(chosen, results[chosen], n_samples)
         else:
@@ -221,7 +223,9 @@ class ComponentPathDisplay:
             """The numbers of a logarithmic axis, not written as powers of ten."""
 
             def __call__(self, x: float, pos: int | None = None) -> str:
-                return f"{x:g}" if super().__call__(x, pos) else ""
+                if super().__call__(x, pos) == "":  # no number belongs there
+                    return ""
+                return f"{x:g}"
 
         n_leaves = len(self.linkage) + 1
         tree = self.linkage.copy()
@@ -252,8 +256,10 @@ class ComponentPathDisplay:
         self.ax_.yaxis.set_major_formatter(PlainFormatter())
         # Numbers between powers of ten only where the axis spans at most two of these.
         self.ax_.yaxis.set_minor_formatter(PlainFormatter(minor_thresholds=(2, 0.5)))
-        unit = "" if self.n_samples is None else ", nats per row"
-        self.ax_.set(ylabel=f"log-likelihood lost{unit}", xlim=(-1, n_leaves))
+        label = "log-likelihood lost"
+        if self.n_samples is not None:
+            label += ", nats per row"
+        self.ax_.set(ylabel=label, xlim=(-1, n_leaves))
         self.ax_.set_ylim(floor, 1.5 * heights.max())
         self._name_components(x_of_leaves, components[:n_leaves], names)
 
@@ -275,12 +281,18 @@ class ComponentPathDisplay:
         if names is None and K > _MAX_NUMBERS:
             self.ax_.set_xticks([])
             return
-        labels = [str(k) for k in range(K)] if names is None else list(names)
         ticks = [x_of_leaves[components_of_leaves == k].mean() for k in range(K)]
-        is_crowded = K > _MAX_LEVEL_NUMBERS
-        rotation = 90 if is_crowded or names is not None else 0
+        labels = [str(k) for k in range(K)]
+        rotation = 0
+        size = 9
+        if K > _MAX_LEVEL_NUMBERS:
+            rotation = 90
+            size = 7
+        if names is not None:
+            labels = list(names)
+            rotation = 90
         self.ax_.set_xticks(ticks, labels, rotation=rotation)
-        self.ax_.tick_params(axis="x", labelsize=7 if is_crowded else 9, pad=8)
+        self.ax_.tick_params(axis="x", labelsize=size, pad=8)
 
     def _components_of_nodes(self) -> Array:
         """Return the chosen component of each node, -1 above all of them."""

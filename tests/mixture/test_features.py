@@ -1,11 +1,21 @@
 """Features are given by number, name or mask, and rows as arrays or frames, or advice is given."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import (
+    ClusterTracker,
+    ComponentPath,
+    FisherVectorTransformer,
+    SparseGaussianMixture,
+    VonMisesFisherMixture,
+)
+from skvmf.inspection import component_stability, component_summary
+from skvmf.plotting import DirectionsDisplay, MixtureDisplay, cluster_report
+from skvmf.preprocessing import DirectionWhitener
 
 pd = pytest.importorskip("pandas")
 
@@ -56,11 +66,30 @@ def test_imputed_rows_are_frames_where_these_are_asked_for(mixture, rows):
     assert frame.index.equals(rows.index)
 
 
-@pytest.mark.parametrize("estimator", [SparseGaussianMixture, VonMisesFisherMixture])
-def test_annotated_data_and_its_files_are_refused_with_advice(estimator):
-    annotated = SimpleNamespace(X=np.eye(4), obs=None, var=None, shape=(4, 4))
-    with pytest.raises(TypeError, match=r"give its matrix X\.X"):
-        estimator(1).fit(annotated)
-    in_file = SimpleNamespace(to_memory=lambda: np.eye(4), shape=(4, 4))
-    with pytest.raises(TypeError, match=r"give X\.to_memory\(\)"):
-        estimator(1).fit(in_file)
+ANNOTATED = SimpleNamespace(X=np.eye(4), obs=None, var=None, shape=(4, 4))
+IN_FILE = SimpleNamespace(to_memory=lambda: np.eye(4), shape=(4, 4))
+ADVICE = [(ANNOTATED, r"give its matrix X\.X"), (IN_FILE, r"give X\.to_memory\(\)")]
+
+
+@pytest.mark.parametrize("kind", [SparseGaussianMixture, VonMisesFisherMixture])
+@pytest.mark.parametrize(("given", "advice"), ADVICE)
+def test_annotated_data_and_its_files_are_refused_with_advice(kind, given, advice, tmp_path):
+    mixture = kind(1).fit(np.eye(4))
+    display = MixtureDisplay if kind is SparseGaussianMixture else DirectionsDisplay
+    calls = [
+        kind(1).fit,
+        kind(1).partial_fit,
+        mixture.predict,
+        mixture.score_samples,
+        ComponentPath(kind(), max_components=2).fit,
+        ClusterTracker(kind(1)).partial_fit,
+        DirectionWhitener().fit,
+        FisherVectorTransformer(embeddings=np.eye(4)).fit,
+        partial(component_summary, mixture),
+        partial(component_stability, mixture),
+        partial(cluster_report, mixture, file=tmp_path / "report.html"),
+        partial(display.from_estimator, mixture),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=advice):
+            call(given)

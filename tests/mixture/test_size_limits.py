@@ -414,6 +414,20 @@ def test_stability_is_that_of_fits_with_limits(kind):
     assert stability.temperature >= 1
 
 
+@pytest.mark.parametrize("size_limits", [(None, 7), (6, 6), (0.5, 1.0), (6, None)])
+def test_other_fits_have_room_for_rows_that_are_drawn_often(size_limits):
+    """A limit of few rows is less than how often some row is drawn with replacement."""
+    fitted = VonMisesFisherMixture(100, size_limits=size_limits, max_iter=5, random_state=0).fit(X)
+    fitted.calibrate(X, n_resamples=20, random_state=0)
+    assert fitted.membership_temperature_ > 1
+    stability = component_stability(fitted, X, n_resamples=20, random_state=0)
+    assert stability.temperature > 1
+    heavy = np.where(np.arange(n) % 2 == 0, 2.5, 0.5)
+    fitted.set_params(size_limits=(None, 1.5)).fit(X, sample_weight=heavy)
+    stability = component_stability(fitted, X, n_resamples=5, sample_weight=heavy, random_state=0)
+    assert stability.temperature > 1
+
+
 def test_a_tracker_refuses_limits():
     with pytest.raises(ValueError, match="stream grow and fade: use size_limits=None"):
         ClusterTracker(mixture()).fit(X)
@@ -450,15 +464,13 @@ def test_limits_that_cannot_be_met():
 
 
 @pytest.mark.parametrize(
-    "size_limits", [(1,), (1, 2, 3), ("a", 2), (-1, None), (True, None), (np.nan, None)]
+    "size_limits",
+    [(1,), (1, 2, 3), ("a", 2), (-1, None), (True, None), (np.nan, None), 200, "balanced", [1, 2]],
 )
 def test_limits_that_are_none(size_limits):
-    refused("pair \\(least, most\\)", size_limits=size_limits)
-
-
-def test_limits_of_other_types():
-    for size_limits in (100, "balanced", [1, 2]):
-        refused("'size_limits' parameter", size_limits=size_limits)
+    refused(
+        "pair \\(least, most\\).*such as .*\\(None, 200\\) for at most 200", size_limits=size_limits
+    )
 
 
 def test_what_does_not_go_together():

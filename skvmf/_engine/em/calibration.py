@@ -19,7 +19,7 @@ _N_GRID = 11
 _LEAST_LOG_MEMBERSHIP = float(np.log(1e-6))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Judged:
     """What a mixture says of rows, and what another fit, or known labels, say of them."""
 
@@ -47,7 +47,7 @@ def log_loss(judged: Sequence[Judged], temperature: float) -> float:
     return total / weight if weight > 0 else 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reliability:
     """What memberships say of rows, in bins of about as many, and what other fits say of them."""
 

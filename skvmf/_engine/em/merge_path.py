@@ -21,7 +21,7 @@ from .predictions import bic, complete_log_likelihood, evaluate
 _STEPS = 3
 
 
-@dataclass
+@dataclass(eq=False)
 class MergePath:
     """Mixtures of fewer and fewer components, each from the one before.
 
@@ -121,18 +121,25 @@ class MergePath:
         centres = fitted.centres
         if fitted.family.units is not None:
             centres = centres / fitted.family.units
-        others = alive if len(alive) else np.array([0])  # else none has a row
-        for k in np.setdiff1d(np.arange(K), others)[: K - n_groups]:  # pruned before
-            nearest = others[np.linalg.norm(centres[others] - centres[k], axis=1).argmin()]
+        # First components without rows, which have been pruned: to the nearest one, at no loss.
+        targets = alive
+        if len(alive) == 0:
+            targets = np.array([0])
+        without_rows = np.setdiff1d(np.arange(K), targets)
+        for k in without_rows[: K - n_groups]:
+            nearest = targets[np.linalg.norm(centres[targets] - centres[k], axis=1).argmin()]
             self._merge(group, nearest, k, 0.0)
+        # Then those with rows: the pairs that lose least beyond chance.
         n_left = n_groups - (len(np.unique(group)) - len(alive))
-        if n_left < len(alive):  # those with rows: the pairs that lose least beyond chance
+        if n_left < len(alive):
             cost = fitted.family.merge_cost(self._stats, fitted.components, alive)
             if len(self.classes):
+                classes_left = np.flatnonzero(self.classes >= 0)
                 class_of = np.full(K, -1)
-                class_of[self.classes[self.classes >= 0]] = np.flatnonzero(self.classes >= 0)
+                class_of[self.classes[classes_left]] = classes_left
                 cost = KeptApart(cost, class_of[alive])
-            for i, j, loss in merge_greedily(cost, n_left)[1]:
+            _, merges = merge_greedily(cost, n_left)
+            for i, j, loss in merges:
                 self._merge(group, alive[i], alive[j], max(loss, 0.0))
         first, group = np.unique(group, return_inverse=True)
         self.nodes = self.nodes[first]
@@ -168,7 +175,8 @@ class MergePath:
         if not estimates.any():
             estimates[:] = 1
         for number, loss in enumerate(lost * estimates / estimates.sum(), n_before):
-            self.merges[number] = (*self.merges[number][:2], float(loss))
+            first, second, _ = self.merges[number]
+            self.merges[number] = first, second, float(loss)
 
     # The fit of fewer components.
 
@@ -200,7 +208,8 @@ class MergePath:
         if self.known is None:
             return None
         K = len(self.nodes)
-        # Of classes, of numbers that are none, of the background, and of what is not known.
+        # The component of each known label: classes come first, then numbers that are no class. The
+        # background has the number after them, and what is not known, -1, is the last entry.
         components = np.full(self._n_leaves + 2, -1, dtype=np.int32)
         components[: len(self.classes)] = self.classes
         components[self._n_leaves] = K

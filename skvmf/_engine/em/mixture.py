@@ -11,7 +11,7 @@ from ..families.background import NO_BACKGROUND, Background
 from ..families.family import AnyFamily, Constraint, Scores, Update
 from ..families.params import Params
 from ..families.responsibilities import Responsibilities
-from ..families.statistics import Statistics
+from ..families.statistics import ROUNDING_OF_COUNTS, Statistics
 from ..rows.blocks import Block
 from ..rows.sources import RowSource
 from .loop import EMResult
@@ -36,7 +36,7 @@ _FLOOR_TOLERANCE = 1 + 1e-9
 LEAST = -1e270
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mixture:
     """A mixture as a value: all that a fit needs to know but the parameters.
 
@@ -85,13 +85,10 @@ class Mixture:
             return False
         return bool(((self.known >= 0) & (self.known < n_components)).any())
 
-    def in_units(self) -> "Mixture":
-        """Return the mixture for rows whose features are divided by the family's units."""
-        units = self.family.units
-        if units is None:
-            return self
+    def in_units(self, units: Array) -> "Mixture":
+        """Return the mixture for rows whose features are divided by units (d,)."""
         background = self.background.in_units(units)
-        return replace(self, family=self.family.in_units(), background=background)
+        return replace(self, family=self.family.in_units(units), background=background)
 
     def renumbered(self, numbers: Array) -> "Mixture":
         """Return the mixture for some of its components, by their numbers, in that order."""
@@ -125,7 +122,7 @@ class Mixture:
         return value + self.weight_prior.log_density(weights)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Assigned:
     """The E-step of a block."""
 
@@ -139,7 +136,7 @@ class Assigned:
         return self.responsibilities.first_components(n_components)
 
 
-@dataclass
+@dataclass(eq=False)
 class Labelled:
     """The most responsible component of each row; blocks of rows add up in their order."""
 
@@ -155,7 +152,7 @@ class Labelled:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """A mixture at some parameters: what a fit moves, and what predictions are asked.
 
@@ -248,10 +245,17 @@ class Point:
         Responsibilities carry the weights and scales of the block's rows, unless other weights are
         given. Scores that are given are used up.
         """
-        scores = self.offset(self.scores(block) if scores is None else scores)
-        factors = (block.weights, block.scales) if row_weights is None else (row_weights, None)
-        parts = self.mixture.posterior.assign(scores, self.params.weights, *factors)
-        return Assigned(*parts, scores)
+        if scores is None:
+            scores = self.scores(block)
+        scores = self.offset(scores)
+        row_scales = None
+        if row_weights is None:
+            row_weights = block.weights
+            row_scales = block.scales
+        responsibilities, counts, values = self.mixture.posterior.assign(
+            scores, self.params.weights, row_weights, row_scales
+        )
+        return Assigned(responsibilities, counts, values, scores)
 
     def label(self, block: Block, scores: Scores | None = None) -> Labelled:
         """Return the most responsible component of each row of a block; ties go to the first.
@@ -259,13 +263,15 @@ class Point:
         A row without a direction or a density goes to the background, or if there is none, to the
         component with the largest weight. Scores that are given are not used up.
         """
-        scores = self.offset(self.scores(block) if scores is None else scores)
+        if scores is None:
+            scores = self.scores(block)
+        scores = self.offset(scores)
         labels, _, best = self.mixture.posterior.label(scores, self.params.weights, block.weights)
         zero_density = ~block.has_direction | np.isneginf(best)
         if len(self.background):
-            labels[labels == self.n_components] = -1
-        if zero_density.any():
-            labels[zero_density] = -1 if len(self.background) else np.argmax(self.weights)
+            labels[zero_density | (labels == self.n_components)] = -1
+        elif zero_density.any():
+            labels[zero_density] = np.argmax(self.weights)
         return Labelled(labels, best, zero_density)
 
     def log_density(self, block: Block, scores: Scores | None = None) -> Array:
@@ -367,9 +373,10 @@ class Point:
         prior's floor for two steps with fewer rows than a component or the prior asks for, unless
         all weights are on the floor.
         """
-        mixture, params = self.mixture, self.params
+        mixture = self.mixture
+        params = self.params
         K = params.n_components
-        empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
+        empty = stats.counts <= ROUNDING_OF_COUNTS * stats.total
         counts = np.where(empty, 0.0, stats.counts)
         components = params.components
         singular = np.zeros(K, dtype=bool)
@@ -487,14 +494,17 @@ MixtureResult: TypeAlias = EMResult[Point, Statistics]
 
 def _distinct_worst(stats: Statistics, rows: RowSource, n: int) -> Array:
     """Return at most n different rows that count, the least likely first."""
-    n_counted = np.count_nonzero(stats.worst_values < np.inf)
-    numbers = stats.worst_rows[: min(n, n_counted) if n <= 1 else n_counted].tolist()
-    if not numbers:
+    n_counted = int(np.count_nonzero(stats.worst_values < np.inf))
+    if n == 0 or n_counted == 0:
         return np.empty((0, 0))
+    if n == 1:  # which differs from no other
+        n_counted = 1
+    numbers = stats.worst_rows[:n_counted].tolist()
     by_number = dict(rows.map_reduce(partial(_numbered_rows, set(numbers))))
     worst = np.stack([by_number[number] for number in numbers])
     if n > 1:
-        worst = worst[np.sort(np.unique(worst, axis=0, return_index=True)[1])]
+        _, first_of_copies = np.unique(worst, axis=0, return_index=True)
+        worst = worst[np.sort(first_of_copies)]
     return worst[:n]
 
 

@@ -37,9 +37,10 @@ class Progress(AbstractContextManager["Progress"]):
     def task(
         self,
         title: str,
+        number: int | None = None,
+        *,
         attributes: AttributesOf | None = None,
         max_iter: int | None = None,
-        *,
         detail: str = "",
         tol: float | None = None,
         at_once: bool = False,
@@ -47,20 +48,23 @@ class Progress(AbstractContextManager["Progress"]):
         """Return what `run_em` calls after each iteration of a stage, and after all.
 
         The stage begins with its first iteration, so that one that does not run is not reported, or
-        `at_once`, for a stage whose first iteration takes long. The title is printed with its
-        number, which callbacks do not get, and with a `detail`: how large the problem is.
+        `at_once`, for a stage whose first iteration takes long. The title is printed with the
+        number of the start, which callbacks do not get, and with a `detail`: how large the problem
+        is.
         `attributes` returns the fitted attributes of an iteration's point, for callbacks that
         ask for a fitted estimator.
         """
         began = perf_counter()
+        numbered = title if number is None else f"{title} {number}"
+        line = f"{numbered}: {detail}" if detail else numbered
         has_begun = at_once
         if at_once:
-            self._begin_stage(title, max_iter, detail)
+            self._begin_stage(title, line, max_iter)
 
         def on_iteration(n_iter: int, bounds: list[float], point: Any) -> bool:
             nonlocal has_begun
             if not has_begun:
-                self._begin_stage(title, max_iter, detail)
+                self._begin_stage(title, line, max_iter)
                 has_begun = True
             if self._verbose and n_iter % self._verbose_interval == 0:
                 print(f"  Iteration {n_iter}: {_numbers(bounds, began)}")
@@ -75,7 +79,7 @@ class Progress(AbstractContextManager["Progress"]):
                 numbers = _numbers(result.bounds, began)
                 if tol is not None:
                     numbers += f", tol {tol:g}"
-                print(f"{title} {outcome} after {result.n_iter} iterations: {numbers}")
+                print(f"{numbered} {outcome} after {result.n_iter} iterations: {numbers}")
             self._tasks.end(_STAGE)
 
         return on_iteration, finish
@@ -85,12 +89,12 @@ class Progress(AbstractContextManager["Progress"]):
         if self._verbose:
             print(f"    {text}")
 
-    def _begin_stage(self, title: str, max_iter: int | None, detail: str) -> None:
+    def _begin_stage(self, title: str, line: str, max_iter: int | None) -> None:
         self._tasks.end(_STAGE)
         if self._verbose:
-            print(f"{title}: {detail}" if detail else title)
-        name = title.rstrip(" 0123456789").lower()
-        self._tasks.begin(name, None if max_iter is None else max_iter + 1)
+            print(line)
+        n_iterations = None if max_iter is None else max_iter + 1  # the first has the number 0
+        self._tasks.begin(title.lower(), n_iterations)
 
 
 def _numbers(bounds: list[float], began: float) -> str:

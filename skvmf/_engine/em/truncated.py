@@ -11,7 +11,6 @@ all components. A round that might lose more than it gains is not taken.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
@@ -122,7 +121,7 @@ class TruncatedSteps:
         return point, bounds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TruncatedPoint(Point):
     """A point whose steps are an exact one and truncated ones."""
 
@@ -195,7 +194,7 @@ def _expect_and_label(
     return point.sums(block, assigned)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Near:
     """Sums the statistics of a span, whose rows belong to the candidates of their cell alone."""
 
@@ -203,9 +202,16 @@ class _Near:
     cells: "_Cells"
 
     def __call__(self, span: Span) -> Statistics:
-        family, params = self.point.family, self.point.params
+        family = self.point.family
+        params = self.point.params
         sums: list[Array] = []
-        total = Statistics(0.0, 0.0, np.zeros(len(params.weights)), (), self._centred_at)
+        total = Statistics(
+            value=0.0,
+            total=0.0,
+            counts=np.zeros(len(params.weights)),
+            moments=(),
+            centred_at=self._centred_at,
+        )
         pieces = self.cells.pieces(span.labels)
         for start in range(0, len(pieces), MAX_KEPT_PIECES):
             some = pieces[start : start + MAX_KEPT_PIECES]
@@ -214,13 +220,19 @@ class _Near:
                 total.total += part.total
                 total.log_units += part.log_units
                 total.counts[_with_background(near, params)] += part.counts
-                moments = list(map(np.moveaxis, part.moments, family.component_axes, repeat(0)))
+                moments = [
+                    np.moveaxis(moment, axis, 0)
+                    for moment, axis in zip(part.moments, family.component_axes, strict=True)
+                ]
                 if not sums:
                     sums = [np.zeros((params.n_components, *each.shape[1:])) for each in moments]
                 for whole, moment in zip(sums, moments, strict=True):
                     whole[near] += moment
-        moments_of_all = tuple(map(np.moveaxis, sums, repeat(0), family.component_axes))
-        return replace(total, moments=moments_of_all)
+        moments_of_all = [
+            np.moveaxis(whole, 0, axis)
+            for whole, axis in zip(sums, family.component_axes, strict=True)
+        ]
+        return replace(total, moments=tuple(moments_of_all))
 
     def _expect(self, span: Span, piece: Piece) -> list[tuple[Array, Statistics]]:
         """Return the candidates of a piece, and their statistics; note the labels of its rows."""
@@ -252,7 +264,7 @@ class _Near:
         ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Audit:
     """Sums nats lost per row of a sample in a span, and the share of labels that differ."""
 

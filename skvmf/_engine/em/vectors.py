@@ -23,7 +23,7 @@ TABLE_BYTES = 2**23
 MAX_PACKED = 1 / 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VectorModel:
     """A fitted mixture, whose family has gradients, as bags of vectors see it."""
 
@@ -84,7 +84,7 @@ class VectorModel:
         self.as_rows(part).for_each(write)
 
 
-@dataclass
+@dataclass(eq=False)
 class _OfTable:
     """Responsibilities for and scales of the rows of a table, block by block.
 

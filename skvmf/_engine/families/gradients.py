@@ -13,7 +13,7 @@ Bags: TypeAlias = tuple[Array, ...]  # starts, words and amounts, as `pad_bags` 
 _MAX_FLOAT = float(np.finfo(np.float64).max)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VectorResponsibilities:
     """Responsibilities (V, K) for the vectors of a table, or compressed rows if most are zero.
 
@@ -31,7 +31,7 @@ class VectorResponsibilities:
         return isinstance(self.resp, tuple)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ParameterBlock:
     """Slope and variance of a statistic: what one kind of parameter adds to a Fisher vector.
 

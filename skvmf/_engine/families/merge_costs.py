@@ -8,14 +8,14 @@ import numpy as np
 
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
-from .covariance import CovarianceType, per_component
+from .covariance import TINY, CovarianceType, per_component
 from .family import MergeCost
 
 # Clusters up to which all pairs are compared, and the products of their sums are kept: 32 MiB.
 MAX_PAIRED = 2048
 
 
-@dataclass
+@dataclass(eq=False)
 class _SumMergeCost(MergeCost):
     """Clusters that are known by the sums of their rows and by the numbers of rows."""
 
@@ -69,7 +69,7 @@ class _SumMergeCost(MergeCost):
         return np.maximum(self._squares[clusters] + self._squares[i] + 2 * products, 0)
 
 
-@dataclass
+@dataclass(eq=False)
 class DirectionMergeCost(_SumMergeCost):
     """Directions of one concentration kappa, or each of its own with n0 pseudo-rows of length r0.
 
@@ -115,7 +115,7 @@ class DirectionMergeCost(_SumMergeCost):
         return total * vmf.negentropy(np.minimum(means, 1 - 1e-12), self.dim)
 
 
-@dataclass
+@dataclass(eq=False)
 class SphericalMergeCost(_SumMergeCost):
     """Spherical Gaussians with n0 pseudo-observations of the pooled variance each.
 
@@ -167,7 +167,7 @@ class SphericalMergeCost(_SumMergeCost):
         return 0.5 * d * total * np.log(scatter / (total * d))
 
 
-@dataclass
+@dataclass(eq=False)
 class EllipticalMergeCost(MergeCost):
     """Gaussian components by their means and covariances, with pseudo-observations.
 
@@ -229,5 +229,9 @@ class EllipticalMergeCost(MergeCost):
         shrunk = (1 - pseudo) * covariances
         shrunk += pseudo * sizes * self._shape
         if covariances.ndim == 3:
-            return np.linalg.slogdet(shrunk)[1]
-        return np.log(shrunk).sum(axis=1) if covariances.ndim == 2 else self.dim * np.log(shrunk)
+            _, log_dets = np.linalg.slogdet(shrunk)
+        else:
+            logs = np.log(np.maximum(shrunk, TINY))
+            log_dets = logs.sum(axis=1) if covariances.ndim == 2 else self.dim * logs
+        # Covariances whose values have vanished have a finite loss, too.
+        return np.maximum(log_dets, self.dim * np.log(TINY))

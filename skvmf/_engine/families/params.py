@@ -15,7 +15,7 @@ class Components(Protocol):
     def __len__(self) -> int: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Params:
     """The parameters of a mixture, and what has happened to its components in this fit."""
 

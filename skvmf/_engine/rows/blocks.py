@@ -94,7 +94,7 @@ class _Block:
         return np.ones(len(self.weights), bool) if self.scales is None else self.scales != 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Missing:
     """The rows of a block of which values are missing, in an order by pattern."""
 
@@ -125,7 +125,7 @@ class Missing:
         return cls(order, ordered, mask, patterns, n_missing)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DenseBlock(_Block):
     """Some rows of a dense matrix: the family sees ``scales[:, None] * X``, or X without scales.
 
@@ -159,7 +159,7 @@ class DenseBlock(_Block):
 Columns: TypeAlias = tuple[Array, Array, Array]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SparseBlock(_Block):
     """Some rows of a CSR matrix, with their columns where a fit needs them; fields as above."""
 

@@ -100,6 +100,7 @@ class DaskRows(RowSource):
             where = self._client.who_has(futures)
             n_threads = self._client.nthreads()
             homes = [min(where.get(future.key) or [""]) for future in futures]
+        # Blocks begin and end at these rows.
         edges = np.append(np.arange(0, self.n_rows, self._size), self.n_rows)
         first_chunks = np.searchsorted(self._ends, edges[:-1], "right").tolist()  # of blocks
         last_chunks = np.searchsorted(self._ends, edges[1:] - 1, "right").tolist()
@@ -150,15 +151,19 @@ class DaskRows(RowSource):
                 starts=self._starts[list(n_rows)].tolist(),
                 lengths=list(n_rows.values()),
             )
-            own_weights = [weight_chunks[chunk] for chunk in n_rows] if weight_chunks else []
+            own_weights = []
+            if weight_chunks:
+                own_weights = [weight_chunks[chunk] for chunk in n_rows]
             state = f"skvmf-measure-{token}", i
             tasks[state] = dask_tasks.measure, blocks, sources, own_weights
             self._owners[numbers] = i
             self._sources.append(sources)
             self._states.append(state)
-        # Beginnings of chunks would be sent to other workers for each sum. Where X is lazy they
-        # stay so: nobody asked workers to hold rows.
-        to_keep = [*self._states, *beginnings] if is_persisted else self._states
+        to_keep = self._states
+        if is_persisted:
+            # Beginnings of chunks would be sent to other workers for each sum. Where X is lazy they
+            # stay so: nobody asked workers to hold rows.
+            to_keep = [*to_keep, *beginnings]
         self._graph |= beginnings
         _, self._on_workers = self._compute(self._graph | tasks, [], to_keep)
         self._graph |= self._on_workers
@@ -202,29 +207,35 @@ class DaskRows(RowSource):
     ) -> tuple[Graph, list[Any]]:
         """Return a graph of tasks that sum a function over their blocks, and the tasks' keys."""
         token = uuid4().hex
-        sources = self._sources if read else [[]] * len(self._states)
-        tasks: Graph = (self._graph if read else self._on_workers) | (labels or {})
+        tasks: Graph
+        sources: list[list[Any]]
+        if read:
+            tasks = dict(self._graph)
+            sources = self._sources
+        else:
+            tasks = dict(self._on_workers)
+            sources = [[]] * len(self._states)
         parameters: Any = _NewFunction(function)
         if len(sources) > MAX_DIRECT_SUMS:
             tasks[f"skvmf-parameters-{token}"] = parameters
             parameters = f"skvmf-parameters-{token}"
         keys: list[Any] = [(f"skvmf-sum-{token}", i) for i in range(len(sources))]
-        own_labels = [[label] for label in labels] if labels else [[]] * len(keys)
-        for key, state, chunks, labels_here in zip(
-            keys, self._states, sources, own_labels, strict=True
-        ):
-            tasks[key] = run, parameters, self._largest_weight, state, chunks, *labels_here
+        for key, state, chunks in zip(keys, self._states, sources, strict=True):
+            tasks[key] = run, parameters, self._largest_weight, state, chunks
+        if labels:
+            tasks |= labels
+            for key, labels_of_task in zip(keys, labels, strict=True):
+                tasks[key] = (*tasks[key], labels_of_task)
         return tasks, keys
 
     def _added_and_kept(
         self, run: Function, function: Function, labels: Graph | None = None, keep: bool = True
     ) -> tuple[Any, Graph]:
         """Sum a function by tasks that return labels, too, which workers may keep."""
-        tasks, both = self._tasks(run, function, labels)
-        parts = [[(f"{name}-{part}", i) for name, i in both] for part in range(1 + keep)]
-        for part, keys in enumerate(parts):
-            tasks |= {key: (getitem, pair, part) for key, pair in zip(keys, both, strict=True)}
-        return self._added(tasks, *parts)
+        tasks, pairs = self._tasks(run, function, labels)
+        sums = _picked(pairs, 0)
+        labels_after = _picked(pairs, 1) if keep else {}
+        return self._added(tasks | sums | labels_after, list(sums), list(labels_after))
 
     def _added(
         self, tasks: Graph, keys: list[Any], to_keep: Sequence[Any] = ()
@@ -232,7 +243,9 @@ class DaskRows(RowSource):
         """Return the total of some tasks' sums, and others' results, which workers keep."""
         # A run of blocks is a few sums, whatever its length; scattered ones are a sum for each.
         in_runs = np.count_nonzero(np.diff(self._owners)) < len(keys)
-        max_direct = MAX_DIRECT_SUMS if in_runs else 1
+        max_direct = 1
+        if in_runs:
+            max_direct = MAX_DIRECT_SUMS
         token, _ = keys[0]
         level = 0
         while len(keys) > max_direct:
@@ -279,7 +292,9 @@ class DaskRows(RowSource):
     ) -> tuple[list[Any], Graph]:
         """Return the results of some tasks, and those that workers keep: futures, by their keys."""
         stays_there = bool(to_keep) and self._client is not None
-        options: dict[str, Any] = {"sync": False} if stays_there else {}
+        options = {}
+        if stays_there:
+            options["sync"] = False
         quiet = {}
         if self._client:  # Dask finds the parameters of many components large
             quiet["distributed.admin.large-graph-warning-threshold"] = "1GB"
@@ -300,16 +315,23 @@ class DaskRows(RowSource):
             ) from error
 
     def _rows_of(self, key: Any) -> str:
+        """Say which rows a task reads: one of these, which has a name and a number, or a chunk."""
         match key:
             case ((str(name), int(i)),) if name.startswith("skvmf-"):
                 numbers = np.flatnonzero(self._owners == i)
                 start = numbers[0] * self._size
                 stop = (numbers[-1] + 1) * self._size
             case ((str(), int(i), int()),) if i < len(self._ends):
-                start, stop = self._starts[i], self._ends[i]
+                start = self._starts[i]
+                stop = self._ends[i]
             case _:
                 return "some rows of X"
         return f"rows {start} to {min(stop, self.n_rows) - 1} of X"
+
+
+def _picked(pairs: list[Any], number: int) -> Graph:
+    """Return tasks that pick the first or the second of what tasks return, by these tasks' keys."""
+    return {(f"{name}-{number}", i): (getitem, (name, i), number) for name, i in pairs}
 
 
 def _persisted(X: da.Array, keys: list[Any]) -> list[Any] | None:

@@ -18,7 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import joblib
@@ -185,7 +185,7 @@ def limited_blas() -> Iterator[_Threads]:
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LazyItems(Generic[Item]):
     """Items that are made from their numbers when they are asked for, by the thread that asks."""
 
@@ -202,6 +202,105 @@ class LazyItems(Generic[Item]):
 Items: TypeAlias = Sequence[Item] | LazyItems[Item]
 
 
+class _SharedWork(Generic[Item, Part]):
+    """The parts of a sum: each of several threads makes the next one that nobody has begun.
+
+    `total` is the sum of those that are made. Parts are added to their neighbours alone, so those
+    of a thread far ahead would pile up: none begins a part that is further from the first one in
+    the making than there are threads.
+    """
+
+    def __init__(
+        self, function: Callable[[Item], Part], items: Items[Item], numbers: Sequence[int]
+    ) -> None:
+        self.total: BlockSum[Part] = BlockSum()
+        self._function = function
+        self._items = items
+        self._numbers = numbers
+        self._todo = deque(range(len(items)))
+        self._begun: set[int] = set()
+        self._errors: dict[int, Exception] = {}
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def helped(self, threads: _Threads) -> Iterator[None]:
+        """Let other threads make parts, too, until none is left to begin, or the caller leaves."""
+        # Within another sum all threads have work, and what is queued for them would stay alive.
+        nested = getattr(_this_thread, "works", False)
+        helpers: list[Future[None]] = []
+        try:
+            _this_thread.works = True
+            if not nested:
+                self._call(helpers, threads)
+            yield
+        finally:
+            _this_thread.works = nested
+            with self._changed:
+                self._todo.clear()
+            for helper in helpers:
+                if not helper.cancel():
+                    helper.result()
+
+    def make_parts(self, n_threads: int) -> None:
+        """Make parts until none is left to begin."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._may_begin(n_threads))
+                if not self._todo:
+                    return
+                i = self._todo.popleft()
+                self._begun.add(i)
+            try:
+                part = self._function(self._items[i])
+                if part is not None:
+                    with self._changed:
+                        self.total.add(self._numbers[i], part)
+            except Exception as error:
+                self._errors[i] = error
+                with self._changed:
+                    self._todo.clear()
+            finally:
+                with self._changed:
+                    self._begun.discard(i)
+                    self._changed.notify_all()
+
+    def raise_error(self) -> None:
+        """Raise what the first of the parts that failed has raised."""
+        try:
+            if self._errors:
+                raise self._errors[min(self._errors)]
+        finally:
+            self._errors.clear()  # or they would keep themselves alive
+
+    def _call(self, helpers: list[Future[None]], threads: _Threads) -> None:
+        """Queue work for the other threads of the pool, noted in `helpers`."""
+        pool = threads.pool
+        if pool is None:
+            return
+        n_helpers = min(len(self._todo), threads.n_threads) - 1
+        try:
+            helpers.extend(pool.submit(self._help, threads) for _ in range(n_helpers))
+        except RuntimeError:  # no thread can start: none may come later to what was queued
+            threads.pool = None
+            pool.shutdown(cancel_futures=True)
+
+    def _help(self, threads: _Threads) -> None:
+        """Make parts, as a thread of the pool."""
+        _this_thread.works = True
+        with threads.lock:
+            if threads.users:  # else the caller has left
+                for library in _libraries():
+                    if library.num_threads != 1:  # where each thread has a limit of its own
+                        _set_limit(library, 1)
+        self.make_parts(threads.n_threads)
+
+    def _may_begin(self, n_threads: int) -> bool:
+        """Return whether a thread may look for the next part: also where none is left."""
+        if not self._todo or not self._begun:
+            return True
+        return self._todo[0] - min(self._begun) <= n_threads
+
+
 def map_reduce(
     function: Callable[[Item], Part], items: Items[Item], numbers: Sequence[int] | None = None
 ) -> BlockSum[Part]:
@@ -211,94 +310,20 @@ def map_reduce(
     Few parts are alive, as no thread runs far ahead of the others. An exception in any part is
     raised here, when no part is being made any more; of several, that of the first item.
     """
-    total: BlockSum[Part] = BlockSum()
     if numbers is None:
         numbers = range(len(items))
     if len(items) == 1:  # as a prediction of few rows has: no other thread is asked to help
+        total: BlockSum[Part] = BlockSum()
         with limited_blas():
             total.add(numbers[0], function(items[0]))
         return total
-    todo = deque(range(len(items)))
-    begun: set[int] = set()
-    errors: dict[int, Exception] = {}
-    changed = threading.Condition()
-
-    def work(n_threads: int) -> None:
-        # Parts are added to their neighbours alone: those of threads far ahead would pile up.
-        def may_begin() -> bool:
-            return not todo or not begun or todo[0] - min(begun) <= n_threads
-
-        while True:
-            with changed:
-                changed.wait_for(may_begin)
-                if not todo:
-                    return
-                i = todo.popleft()
-                begun.add(i)
-            try:
-                part = function(items[i])
-                if part is not None:
-                    with changed:
-                        total.add(numbers[i], part)
-            except Exception as error:
-                errors[i] = error
-                with changed:
-                    todo.clear()
-            finally:
-                with changed:
-                    begun.discard(i)
-                    changed.notify_all()
-
-    with limited_blas() as threads:
-        work_here = partial(work, threads.n_threads)
-        with _helpers(threads, work_here, todo, changed):
-            work_here()
-    try:
-        if errors:
-            raise errors[min(errors)]
-    finally:
-        errors.clear()  # or they would keep themselves alive
-    return total
+    work = _SharedWork(function, items, numbers)
+    with limited_blas() as threads, work.helped(threads):
+        work.make_parts(threads.n_threads)
+    work.raise_error()
+    return work.total
 
 
 def for_each(function: Callable[[Item], None], items: Items[Item]) -> None:
     """Call a function with each item, by all threads."""
     map_reduce(function, items)
-
-
-@contextmanager
-def _helpers(
-    threads: _Threads, work: Callable[[], None], todo: deque[int], changed: threading.Condition
-) -> Iterator[None]:
-    """Let other threads work, too, until nothing is left to do, or the caller leaves."""
-
-    def help_out() -> None:
-        _this_thread.works = True
-        with threads.lock:
-            if threads.users:  # else the caller has left
-                for library in _libraries():
-                    if library.num_threads != 1:  # where each thread has a limit of its own
-                        _set_limit(library, 1)
-        work()
-
-    # Within another sum all threads have work, and what is queued for them would stay alive.
-    nested = getattr(_this_thread, "works", False)
-    helpers: list[Future[None]] = []
-    pool = threads.pool
-    n_helpers = min(len(todo), threads.n_threads) - 1
-    try:
-        _this_thread.works = True
-        if pool is not None and not nested:
-            try:
-                helpers.extend(pool.submit(help_out) for _ in range(n_helpers))
-            except RuntimeError:  # no thread can start: none may come later to what was queued
-                threads.pool = None
-                pool.shutdown(cancel_futures=True)
-        yield
-    finally:
-        _this_thread.works = nested
-        with changed:
-            todo.clear()
-        for helper in helpers:
-            if not helper.cancel():
-                helper.result()

@@ -28,6 +28,8 @@ Labels = dict[int, Array]  # int32, of some rows each, by the number of the firs
 # Variances below count as none. What families take for the least variance of a feature, a
 # trillionth of that of all, is then a float with all digits.
 _LEAST_VARIANCE = 1e-280
+# The part of a mean square below which a variance is rounding.
+_ROUNDING = 1e-15
 
 
 class RowSource(ABC):
@@ -141,7 +143,15 @@ class RowSource(ABC):
             total = self.map_reduce(_observed_weights)
         first, second = sums / np.maximum(total, _LEAST_VARIANCE)
         variances = second - first**2
-        return np.where(variances > _LEAST_VARIANCE, variances, 0.0)
+        variances = np.where(variances > _LEAST_VARIANCE, variances, 0.0)
+        by_one_row = np.flatnonzero(variances <= _ROUNDING * second)
+        if len(by_one_row):
+            # The others weigh next to nothing, and differ from it nevertheless.
+            low, high = self.extent(by_one_row)
+            differ = high > low
+            least = np.where(differ, _ROUNDING * (high / 2 - low / 2), 0.0) ** 2
+            variances[by_one_row] = np.maximum(variances[by_one_row], least)
+        return variances
 
     def extent(self, features: Any) -> tuple[Array, Array]:
         """Return the least and the largest values (m,) of features in the dense rows that count."""
@@ -178,15 +188,15 @@ class RowSource(ABC):
         """Return some rows as the family sees them, dense float64."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Span:
     """Many rows next to each other, with labels that a function overwrites."""
 
-    start: int  # the number of the first in the data,
-    rows: RowSource
-    first: int  # and in these
-    weights: Array
-    labels: Array
+    start: int  # the number of the first row in the data
+    rows: RowSource  # that the span is a part of
+    first: int  # the number of the first row in `rows`
+    weights: Array  # of the span
+    labels: Array  # of the span
 
     def subset(self, numbers: Array, width: int) -> RowSource:
         """Return some of the rows, by numbers from zero."""
@@ -238,7 +248,7 @@ MIN_COLUMNS_PER_USED = 4
 _CONVERTED_ROWS = 1024  # at once, so that what is in double precision is small
 
 
-@dataclass
+@dataclass(eq=False)
 class Measures:
     """Results of the first pass over rows.
 
@@ -256,14 +266,29 @@ class Measures:
 
 
 class Rows(RowSource):
-    """Weighted rows of an array in fixed blocks of `size` rows.
+    """Weighted rows of an array in fixed blocks.
 
-    X is of one of the types in `READABLE`, CSR of float32 or float64. If `unit`, the family sees
-    rows of unit length; zero rows have scale zero and weight zero. `start` is the number of the
-    first row in the data that these are a part of. `measures` are those of an earlier pass; without
-    them rows are read, and nan and infinity refused: all blocks at once if `ahead`, else each as it
-    is first read, while the processor has it at hand: then `largest` is not known. If `missing`,
-    nan is a missing value.
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+        Rows of one of the types in `READABLE`; CSR of float32 or float64.
+    weights : ndarray of shape (n_samples,) or None
+        Weights of the rows; None is one for each.
+    unit : bool
+        Whether the family sees rows of unit length. Zero rows then have scale zero and weight zero.
+    size : int
+        Rows of a block.
+    start : int, default=0
+        The number of the first row in the data that these rows are a part of.
+    measures : Measures, default=None
+        The results of an earlier pass. Without them rows are read, and nan and infinity refused.
+    buffers : BufferPool, default=None
+        Arrays to be used again.
+    ahead : bool, default=True
+        Whether all blocks are read at once; else each as it is first asked for, while the processor
+        has it at hand. The attribute `largest` is then not known.
+    missing : bool, default=False
+        Whether nan is a missing value.
     """
 
     def __init__(
@@ -340,10 +365,11 @@ class Rows(RowSource):
             rows = self._X
         else:
             rows = self._X[indices]
-        # As of most draws: without weights blocks make their own ones.
-        given_weights = None if (weights == 1).all() else weights
+        new_weights: Array | None = weights
+        if (weights == 1).all():  # as of most draws: without weights blocks make their own ones
+            new_weights = None
         return make_rows(
-            rows, given_weights, unit=unit, width=width, columns=True, missing=self._missing
+            rows, new_weights, unit=unit, width=width, columns=True, missing=self._missing
         )
 
     def take(self, indices: Array) -> Array:
@@ -362,7 +388,9 @@ class Rows(RowSource):
         weights = self._weights
         if weights is None:
             weights = np.ones(self.n_rows)
-        return weights if scales is None else np.where(scales == 0, 0.0, weights)
+        if scales is not None:
+            weights = np.where(scales == 0, 0.0, weights)
+        return weights
 
     @abstractmethod
     def _in_single(self, indices: Array) -> Matrix:
@@ -437,7 +465,7 @@ class DenseRows(Rows):
                 measures.missing.add(i)
                 largest = largest_magnitude(X[~np.isnan(X)])
             measures.largest[i] = largest
-            unsafe = not largest <= MAX_MAGNITUDE
+            unsafe = not largest <= MAX_MAGNITUDE  # nan is not, either
         if unsafe:
             measures.unsafe.add(i)
             numbers = self._start + np.arange(span.start, span.stop)

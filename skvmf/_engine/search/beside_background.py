@@ -29,7 +29,7 @@ MIN_RELATIVE_WEIGHT = 1e-3
 Afresh = Callable[[Sample, np.random.Generator], FreePoint | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BesideBackground:
     """A search beside a background, for components with covariances."""
 

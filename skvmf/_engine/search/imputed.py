@@ -1,4 +1,4 @@
-"""Rows as starts see them: in units of their spread, filled, without those known as outliers."""
+"""Rows without missing values, as starts see them: filled, or those alone that lack nothing."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,8 +10,8 @@ import numpy as np
 from ..._typing import Array
 from ..em.predictions import conditional_means
 from ..families.gaussian import Gaussian
-from ..rows.blocks import DenseBlock, Missing
-from ..rows.parallel import Part
+from ..rows.blocks import DenseBlock
+from ..rows.changed import ChangedRows, as_type
 from ..rows.sources import RowSource, make_rows
 from .sample import FreePoint, Sample
 
@@ -30,8 +30,6 @@ MIN_WHOLE_ROWS = 8
 
 # The share of the mean variance that each feature has in addition, so that none is constant.
 MIN_VARIANCE_SHARE = 1e-6
-
-Change = Callable[[DenseBlock], DenseBlock]
 
 
 def imputed(rows: RowSource) -> RowSource:
@@ -71,117 +69,12 @@ def whole_rows(rows: RowSource, size: int) -> tuple[RowSource | None, float]:
     whole = ~np.isnan(values).any(axis=1)
     if not whole.any():
         return None, 0.0
-    sample = make_rows(values[whole].astype(rows.dtype), None, unit=False)
+    sample = make_rows(as_type(values[whole], rows.dtype), None, unit=False)
     share = float(weights[whole].sum() / weights.sum())
     return sample.subset(np.arange(sample.n_rows), weights[whole], width=1), share
-
-
-class ChangedRows(RowSource):
-    """Rows of a source whose values a function of a block changes.
-
-    `incomplete` says whether values may be missing afterwards.
-    """
-
-    def __init__(self, rows: RowSource, change: Change, incomplete: bool = False) -> None:
-        self._rows = rows
-        self._change = change
-        self.n_rows = rows.n_rows
-        self.n_features = rows.n_features
-        self.dtype = rows.dtype
-        self.weight_unit = rows.weight_unit
-        self.largest = rows.largest
-        self.incomplete = incomplete
-
-    def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        return self._rows.map_reduce(partial(_of_changed, self._change, function))
-
-    def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
-        return self._rows.map_reduce_weights(function)
-
-    def for_each(self, function: Callable[[Any, slice], None]) -> None:
-        self._rows.for_each(lambda block, span: function(self._change(block), span))
-
-    def sampling_weights(self) -> Array:
-        return self._rows.sampling_weights()
-
-    def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
-        values = self.take(indices).astype(self.dtype)
-        rows = make_rows(values, None, unit=False, missing=self.incomplete)
-        return rows.subset(np.arange(len(indices)), weights, width, single)
-
-    def take(self, indices: Array) -> Array:
-        rows = make_rows(self._rows.take(indices), None, unit=False, missing=True)
-        return rows.per_row(lambda block: self._change(block).X, np.float64, self.n_features)
-
-
-def divided(rows: RowSource, units: Array | None) -> RowSource:
-    """Return rows whose features are divided by units (d,), if they matter."""
-    if units is None:
-        return rows
-    return ChangedRows(rows, partial(_divide, units), incomplete=rows.incomplete)
-
-
-def without_outliers(rows: RowSource, known: Array | None, n_components: int) -> RowSource:
-    """Return rows of which those that are known to be of the background weigh nothing.
-
-    Where no other row weighs anything, they are all returned as they are.
-    """
-    if known is None:
-        return rows
-    are_outliers = known >= n_components
-    if not are_outliers.any():
-        return rows
-    others = LighterRows(rows, are_outliers)
-    return others if others.total_weight > 0 else rows
-
-
-class LighterRows(ChangedRows):
-    """Rows of a source of which some (n_rows,) weigh nothing."""
-
-    def __init__(self, rows: RowSource, without_weight: Array) -> None:
-        super().__init__(rows, partial(_lighter, without_weight), rows.incomplete)
-        self._without_weight = without_weight
-        self.is_sparse = rows.is_sparse
-
-    def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
-        return self._rows.map_reduce_weights(
-            partial(_of_lighter_weights, self._without_weight, function)
-        )
-
-    def sampling_weights(self) -> Array:
-        return np.where(self._without_weight, 0.0, self._rows.sampling_weights())
-
-    def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
-        return self._rows.subset(indices, weights, width, single)
-
-    def take(self, indices: Array) -> Array:
-        return self._rows.take(indices)
-
-
-def _lighter(without_weight: Array, block: Any) -> Any:
-    some = without_weight[block.start : block.start + len(block.weights)]
-    return replace(block, weights=np.where(some, 0.0, block.weights))
-
-
-def _of_lighter_weights(
-    without_weight: Array, function: Callable[[int, Array], Part], start: int, weights: Array
-) -> Part:
-    some = without_weight[start : start + len(weights)]
-    return function(start, np.where(some, 0.0, weights))
-
-
-def _divide(units: Array, block: DenseBlock) -> DenseBlock:
-    X = (block.X / units).astype(block.X.dtype, copy=False)
-    if block.missing is None:
-        return replace(block, X=X, copied=False)
-    return replace(block, X=X, copied=False, missing=Missing.of(X, block.buffers))
 
 
 def _fill(values: Callable[[DenseBlock], Array], block: DenseBlock) -> DenseBlock:
     if block.missing is None:
         return block
     return replace(block, X=values(block), missing=None, copied=False)
-
-
-def _of_changed(change: Change, function: Callable[[Any], Part], block: Any) -> Part:
-    return function(change(block))

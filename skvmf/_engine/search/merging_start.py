@@ -34,7 +34,7 @@ RESCORING_STEPS = 3
 OUTLIER_SQUARED_DISTANCE = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MergingStart:
     """A start by merging on a sample."""
 

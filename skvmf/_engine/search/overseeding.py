@@ -78,7 +78,7 @@ _ONE_ROW = 1.0001
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Overseeding:
     """Seeds, merging and further rounds of both, on a sample."""
 
@@ -131,6 +131,8 @@ class Overseeding:
                 break
             search = replace(search, sample=sample)
             point, bound, stopped = search._improved(point, rng, watch)
+        if not stopped and not self.many:
+            point, bound = search._converged(point, bound)
         return FoundStart(point, bound, sample=search.sample)
 
     def _improved(
@@ -158,10 +160,7 @@ class Overseeding:
                 least = max(least, MIN_GAIN_OF_FIRST * (bounds[1] - bounds[0]))
             if gain < least and len(bounds) > 2:
                 break
-        bound = bounds[-1]
-        if not stop and not self.many:
-            point, bound = self._converged(point, bound)
-        return point, bound, stop
+        return point, bounds[-1], stop
 
     def _rows_for_seeds(self, rng: np.random.Generator) -> Self:
         """Return the same on as many rows as suffice for first seeds and their merging."""
@@ -193,7 +192,7 @@ class Overseeding:
         weights = self.sample.weights.astype(np.float64)
         points = self.sample.take(draw_by_weight(weights, self.n_first_seeds, rng))
         equal = self.point(np.ones(len(points)), self.family.at_points(points), 0.0)
-        stats = self._sums(equal, self.sample.label(equal).labels)
+        stats = self.sample.sums(equal, self.sample.label(equal).labels)
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
         clusters = self.family.fit_clusters(cost, np.arange(len(cost.counts)))
         return clusters if self.many else self.family.at_points(points, clusters)
@@ -286,10 +285,10 @@ class Overseeding:
 
     def merged(self, point: FreePoint, labels: Array) -> FreePoint:
         """Merge components, of rows with such labels, until `n_components` are left."""
-        stats = self._sums(point, labels)
+        stats = self.sample.sums(point, labels)
         if not stats.counts.any():  # the background has every row
             labels = self.sample.label(point.without_background()).labels
-            stats = self._sums(point, labels)
+            stats = self.sample.sums(point, labels)
         large = self.more_than_a_row(stats.counts, self.n_components)
         cost = self.family.merge_cost(stats, point.components, large)
         others = OtherRows(max(float(stats.total - cost.counts.sum()), 0.0), self.background)
@@ -316,9 +315,6 @@ class Overseeding:
             large = large[counts[large] > 0]
         return large
 
-    def _sums(self, point: FreePoint, labels: Array) -> Statistics:
-        return self.sample.sums(self.family, point.centres, labels)
-
     def _converged(self, point: FreePoint, bound: float) -> tuple[FreePoint, float]:
         """Return the point after steps of EM that still gain, and its bound."""
         for _ in range(MAX_LAST_STEPS):
@@ -329,7 +325,7 @@ class Overseeding:
         return point, max(bound, after)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _SeedPoint(FreePoint):
     """Old components, which stay, followed by seeds that steps of EM move and drop."""
 

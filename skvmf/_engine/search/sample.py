@@ -18,7 +18,7 @@ from ..rows.sources import RowSource
 from .partitions import assign_labels, assignment, nearest_partition, partition_statistics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FreePoint(Point):
     """A point whose steps are those of plain EM: no component is moved to a row, or pruned.
 
@@ -58,7 +58,7 @@ class FreePoint(Point):
         return FreePoint.of(self.family, weights / weights.sum(), self.components)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelledSample:
     """For each row its likeliest component, and how well that one explains it."""
 
@@ -81,7 +81,7 @@ _N_ERRORS = 2
 _MIN_HELD_OUT = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Draw:
     """Rows of a source, drawn by weight and in a random order; samples are its first ones."""
 
@@ -114,7 +114,7 @@ class Draw:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """Rows in memory, drawn by weight."""
 
@@ -195,10 +195,11 @@ class Sample:
         below_mode = largest[labelled.labels] - labelled.scores  # the background's is the last
         return LabelledSample(labelled.labels, labelled.scores, below_mode)
 
-    def sums(self, family: AnyFamily, centres: Array, labels: Array) -> Statistics:
-        """Return the statistics of the rows by labels, about components at centres (K, d)."""
-        assign = partial(assign_labels, labels, len(centres))
-        return partition_statistics(family, self.rows, centres, assign)[0]
+    def sums(self, point: Point, labels: Array) -> Statistics:
+        """Return the statistics of the rows by labels (n,), about the centres of components."""
+        assign = partial(assign_labels, labels, point.n_components)
+        stats, _ = partition_statistics(point.family, self.rows, point.centres, assign)
+        return stats
 
     def em(self, point: Any, n_steps: int) -> tuple[Any, float]:
         """Return the point after some steps of EM, and the bound before the last of them."""
@@ -219,7 +220,7 @@ def draw_by_weight(weights: Array, size: int, rng: np.random.Generator) -> Array
     return drawable[np.sort(np.argpartition(keys, size - 1)[:size])]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FoundStart:
     """Components found on a sample, and their bound there."""
 
@@ -246,6 +247,7 @@ class FoundStart:
         """Return the start with the bound that a mixture's components reach from it on a sample."""
         family, background = mixture.family, mixture.background
         stats, centred_at = self.partition(family, sample.rows)
+        family = family.with_prior_from(stats)
         weights = stats.counts / stats.counts.sum()
         of_background = self.point.params.background_weight
         if len(background) > 0:

@@ -68,13 +68,18 @@ PRODUCTS_OF_LOGARITHM = 80
 PAIRS_PER_BLOCK = 64
 MAX_BLOCK_ENTRIES = 2**20
 
+# Of rows that merged components explain far better than all do now: exponentials stay finite, and
+# so do logarithms of what is left of others.
+MAX_LOG_SHARE = 50
+LEAST_RATIO = 1e-300
+
 # E|z| of a standard normal: so many standard deviations half of the rows are off on average.
 MEAN_DEVIATION = 0.8
 
 Costs: TypeAlias = dict[tuple[int, ...], float]  # of merging, by the numbers of two components
 
 
-@dataclass
+@dataclass(eq=False)
 class _Expectation:
     """Statistics of blocks, and their rows' larger responsibilities, log-densities and weights.
 
@@ -90,7 +95,7 @@ class _Expectation:
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SplitAndMerge:
     """Merge components on a sample, then split and merge them again."""
 
@@ -162,8 +167,9 @@ class SplitAndMerge:
         """Merge the cheapest disjoint pairs, with a step of EM; `known` costs are a step old."""
         M = point.n_components
         surplus = M - self.n_components
-        small = surplus <= SMALL_SURPLUS * self.n_components
-        n_wanted = surplus if small else -(-surplus // SURPLUS_FACTOR)
+        n_wanted = -(-surplus // SURPLUS_FACTOR)
+        if surplus <= SMALL_SURPLUS * self.n_components:
+            n_wanted = surplus
         pairs = self._neighbours(point)
         # Pairs of unknown costs, -inf, come first; those that were cheapest are computed again.
         costs = np.array([known.get((a, b), -np.inf) for a, b in pairs.tolist()])
@@ -199,63 +205,91 @@ class SplitAndMerge:
             distances = cdist(means[tile], means, "sqeuclidean") / (sizes[tile, None] + sizes)
             np.fill_diagonal(distances[:, tile], np.inf)
             near[tile] = np.argsort(distances, axis=1, kind="stable")[:, :n_near]
-        first, second = np.repeat(np.arange(M), n_near), near.ravel()
+        first = np.repeat(np.arange(M), n_near)
+        second = near.ravel()
         numbers = np.unique(np.minimum(first, second) * M + np.maximum(first, second))
         return np.stack(np.divmod(numbers, M), axis=1)
 
     @property
     def _few_rows(self) -> bool:
-        dim = self.family.dim
-        n_products = PRODUCTS_OF_LOGARITHM + (dim**2 if self.family.type.full else dim)
+        """Whether all rows are scored under all merged components at once."""
+        n_products = self.family.dim  # of a score
+        if self.family.type.full:
+            n_products = n_products**2
+        n_products += PRODUCTS_OF_LOGARITHM
         return self.sample.rows.n_rows * n_products <= MAX_PRODUCTS_OF_FEW_ROWS
 
     def _costs(self, point: FreePoint, pairs: Array, expectation: _Expectation) -> Array:
-        """Return the loss by merging each pair alone: the density becomes p - p_a - p_b + p_ab."""
-        of_blocks, log_densities_of_blocks, weights_of_blocks = zip(
-            *expectation.of_rows, strict=True
-        )
-        log_densities = np.concatenate(log_densities_of_blocks)
-        weights = np.concatenate(weights_of_blocks)
-
-        def losses(
-            rows: Array, shares: Array, log_weights: Array, merged: GaussianComponents
-        ) -> Array:
-            """Return losses (m,) among some rows (n,), with shares (p_a + p_b) / p (n, m)."""
-            block = DenseBlock(self.sample.take(rows), weights[rows], None, 0)
-            scores = self.family.scores(block, merged).log_density()
-            gained = np.exp(np.minimum(scores + log_weights - log_densities[rows, None], 50))
-            ratios = np.maximum(np.maximum(1 - shares, 0) + gained, 1e-300)
-            loss: Array = -(block.weights @ np.where(shares > 0, np.log(ratios), 0.0))
-            return loss
-
-        def losses_of_pairs(numbers: Array) -> list[Array]:
-            merged = self.family.merge_pairs(point.components, point.weights, numbers)
-            with np.errstate(divide="ignore"):
-                log_weights = np.log(point.weights[numbers].sum(axis=1))
-            if self._few_rows:
-                shares = np.concatenate(of_blocks)[:, numbers].sum(axis=2)
-                return [losses(np.arange(len(weights)), shares, log_weights, merged)]
-            of_pairs = []
-            for k, (a, b) in enumerate(numbers.tolist()):
-                rows, share = _union(responsibilities, a, b)
-                only = self.family.some(merged, slice(k, k + 1))
-                of_pairs.append(losses(rows, share[:, None], log_weights[k], only))
-            return of_pairs
-
-        if not self._few_rows:
-            responsibilities = sparse.csc_array(sparse.vstack(of_blocks))
+        """Return what merging each of some pairs (m, 2) alone loses, (m,)."""
+        losses = _Losses(self.family, self.sample, point, expectation, self._few_rows)
         size = max(1, min(PAIRS_PER_BLOCK, MAX_BLOCK_ENTRIES // self.family.dim**2))
         blocks = [pairs[i : i + size] for i in range(0, len(pairs), size)]
-        return np.concatenate(map_reduce(losses_of_pairs, blocks).total())
+        return np.concatenate(map_reduce(losses.of_pairs, blocks).total())
+
+
+class _Losses:
+    """What merging two components a and b loses: the density p becomes p - p_a - p_b + p_ab."""
+
+    def __init__(
+        self,
+        family: ShrunkGaussian,
+        sample: Sample,
+        point: FreePoint,
+        expectation: _Expectation,
+        few_rows: bool,
+    ) -> None:
+        responsibilities, log_densities, weights = zip(*expectation.of_rows, strict=True)
+        self._family = family
+        self._sample = sample
+        self._point = point
+        self._few_rows = few_rows
+        self._log_densities = np.concatenate(log_densities)
+        self._weights = np.concatenate(weights)
+        self._responsibilities: Any
+        if few_rows:
+            self._responsibilities = np.concatenate(responsibilities)
+        else:
+            self._responsibilities = sparse.csc_array(sparse.vstack(responsibilities))
+
+    def of_pairs(self, pairs: Array) -> list[Array]:
+        """Return the losses of some pairs (m, 2), in arrays one after the other."""
+        merged = self._family.merge_pairs(self._point.components, self._point.weights, pairs)
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(self._point.weights[pairs].sum(axis=1))
+        if self._few_rows:
+            shares = self._responsibilities[:, pairs].sum(axis=2)
+            all_rows = np.arange(len(self._weights))
+            return [self._among(all_rows, shares, log_weights, merged)]
+        of_pairs = []
+        for k, (a, b) in enumerate(pairs.tolist()):
+            rows, share = _union(self._responsibilities, a, b)
+            only = self._family.some(merged, slice(k, k + 1))
+            of_pairs.append(self._among(rows, share[:, None], log_weights[k], only))
+        return of_pairs
+
+    def _among(
+        self, rows: Array, shares: Array, log_weights: Array, merged: GaussianComponents
+    ) -> Array:
+        """Return losses (m,) among some rows (n,), with shares (p_a + p_b) / p (n, m)."""
+        block = DenseBlock(self._sample.take(rows), self._weights[rows], None, 0)
+        scores = self._family.scores(block, merged).log_density()
+        log_shares = scores + log_weights - self._log_densities[rows, None]
+        gained = np.exp(np.minimum(log_shares, MAX_LOG_SHARE))
+        ratios = np.maximum(np.maximum(1 - shares, 0) + gained, LEAST_RATIO)
+        loss: Array = -(block.weights @ np.where(shares > 0, np.log(ratios), 0.0))
+        return loss
 
 
 def _expect(point: FreePoint, few_rows: bool, block: DenseBlock) -> _Expectation:
     """Return the sums of a block, and what merging costs need of its rows."""
     assigned = point.assign(block)
-    counts, weights = assigned.counts, block.weights
+    counts = assigned.counts
+    weights = block.weights
     moments = point.family.moments(block, assigned.responsibilities, point.components)
     centred_at = point.family.centred_at(point.components)
-    stats = Statistics(0.0, weights.sum(), counts, moments, centred_at)
+    stats = Statistics(
+        value=0.0, total=weights.sum(), counts=counts, moments=moments, centred_at=centred_at
+    )
     resp = as_dense(assigned.responsibilities, len(counts))
     resp = resp / np.where(weights > 0, weights, 1.0)[:, None]
     large = np.where(resp > MIN_COUNTED_RESPONSIBILITY, resp, 0.0)
@@ -278,15 +312,19 @@ def _scatter_products(point: FreePoint, axes: Array, block: DenseBlock) -> Array
 
 def _union(columns: sparse.csc_array, a: int, b: int) -> tuple[Array, Array]:
     """Return the rows where one of two sorted columns is not zero, and the columns' sum there."""
-    (rows, sums), (others, values) = (
-        (columns.indices[span], columns.data[span])
-        for span in (slice(columns.indptr[k], columns.indptr[k + 1]) for k in (a, b))
-    )
-    indices = np.searchsorted(rows, others)
-    both = np.append(rows, -1)[indices] == others
-    sums = np.append(sums, values[~both])
-    sums[indices[both]] += values[both]
-    return np.append(rows, others[~both]), sums
+    rows, values = _column(columns, a)
+    other_rows, other_values = _column(columns, b)
+    places = np.searchsorted(rows, other_rows)
+    in_both = np.append(rows, -1)[places] == other_rows
+    sums = np.append(values, other_values[~in_both])
+    sums[places[in_both]] += other_values[in_both]
+    return np.append(rows, other_rows[~in_both]), sums
+
+
+def _column(columns: sparse.csc_array, k: int) -> tuple[Array, Array]:
+    """Return the rows in which a column is not zero, and its values there."""
+    span = slice(columns.indptr[k], columns.indptr[k + 1])
+    return columns.indices[span], columns.data[span]
 
 
 def _lengths(vectors: Array) -> Array:

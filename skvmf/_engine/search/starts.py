@@ -15,19 +15,13 @@ from ..._typing import Array
 from ..em.loop import OnIteration, ignore
 from ..em.mixture import Mixture, Point
 from ..families.background import FIRST_WEIGHT
+from ..families.elliptical import Elliptical
 from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
+from ..rows.changed import divided, without_outliers
 from ..rows.sources import RowSource
-from .imputed import (
-    MIN_WHOLE_ROWS,
-    MIN_WHOLE_SHARE,
-    divided,
-    filled_by,
-    imputed,
-    whole_rows,
-    without_outliers,
-)
+from .imputed import MIN_WHOLE_ROWS, MIN_WHOLE_SHARE, filled_by, imputed, whole_rows
 from .kmeans import (
     KMEANS_MAX_ITER,
     draw_seed,
@@ -46,9 +40,10 @@ from .partitions import (
     partition_statistics,
 )
 from .sample import Draw, FoundStart, Rescoring, Sample, best_of, bound_of
+from .units import units_of_clusters
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Partition:
     """Moments of a partition of the rows, and components that they are about."""
 
@@ -69,7 +64,7 @@ def _say_nothing(note: str) -> None:
     """Print no note."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Start(ABC):
     """Where a fit begins. Subclasses find a partition of the rows; what follows is the same."""
 
@@ -89,6 +84,7 @@ class Start(ABC):
 
     means: Any = None  # first centres (K, d), where given, as `GivenMeans` has them
     given = False  # whether the user says where to begin, so that all starts are the same
+    searches = False  # whether it looks for clusters
 
     @property
     def n_starts(self) -> int:
@@ -107,17 +103,22 @@ class Start(ABC):
 
         What is looked for in units of the features' spread is the same in any units.
         """
-        units = mixture.family.units
         candidates = without_outliers(rows, mixture.known, self.n_components)
         outlier_weight = 0.0
         if candidates is not rows:
             outlier_weight = rows.total_weight - candidates.total_weight
-        candidates = divided(candidates, units)
-        start = self if units is None else self.in_units(units)
+        start: Start = self
         by_class = mixture.has_known_classes(self.n_components) and not self.given
         if by_class:
-            start = _ByClass.of(start)
-        in_units = mixture.in_units()
+            start = _ByClass.of(self)
+        units = mixture.family.units
+        in_units = mixture
+        if units is not None:
+            if start.searches:
+                units = units_of_clusters(units, candidates, self.n_components)
+            in_units = mixture.in_units(units)
+            candidates = divided(candidates, units)
+            start = start.in_units(units)
         partition = start.partition(in_units, candidates, rng, watch)
         stats = partition.stats
         family = in_units.family.with_prior_from(stats)
@@ -131,7 +132,10 @@ class Start(ABC):
             of_parts = family.initial(stats, partition.about)
         if units is not None:
             family = mixture.family
-            first, of_parts = map(family.from_units, (first, of_parts))
+            first = family.from_units(first, units)
+            of_parts = family.from_units(of_parts, units)
+        if isinstance(family, Elliptical) and family.fixed_covariances and self.shapes is not None:
+            of_parts = family.with_shapes(of_parts, self.shapes)
         point = Point(replace(mixture, family=family), Params.first(weights, first))
         point.at(Params.first(weights, of_parts)).refuse_known(rows)
         return point.begun(self.weights, self.shapes, by_class)
@@ -273,7 +277,7 @@ class RandomRows(Start):
         return np.full(self.n_components, 1 / self.n_components)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GivenMeans(Start):
     """Means of the user's; rows belong to the nearest."""
 
@@ -295,7 +299,7 @@ class GivenMeans(Start):
         return replace(self, means=self.means / units)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GivenPartition(Start):
     """Labels or responsibilities of the user's."""
 
@@ -313,6 +317,8 @@ class GivenPartition(Start):
 
 class KMeans(Start):
     """Clusters of a sample, by k-means."""
+
+    searches = True
 
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
@@ -380,16 +386,20 @@ class Merging(KMeans):
             sample = (starts[0].sample or sample).alone()
         if len(mixture.background) == 0 and has_copies(sample, K):
             starts += [self.kmeans(family, sample, rng) for _ in seeds]
+        if len(mixture.background) == 0 and len(starts) > 1:
+            # Those of the search may be simpler, such as directions of one concentration, and where
+            # clusters are not, the best of them is not the best for the mixture's own components.
             plain = Mixture.plain(family)
             starts = [start.rescored(plain, sample, RESCORING_STEPS) for start in starts]
         return best_of(starts, rescored)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _ByClass(Start):
     """By known labels, or the nearest centre: the mean of known rows, or of a cluster."""
 
     other: Start | None = None
+    searches = True
 
     @classmethod
     def of(cls, start: Start) -> "_ByClass":
