@@ -85,13 +85,10 @@ class Mixture:
             return False
         return bool(((self.known >= 0) & (self.known < n_components)).any())
 
-    def in_units(self) -> "Mixture":
-        """Return the mixture for rows whose features are divided by the family's units."""
-        units = self.family.units
-        if units is None:
-            return self
+    def in_units(self, units: Array) -> "Mixture":
+        """Return the mixture for rows whose features are divided by units (d,)."""
         background = self.background.in_units(units)
-        return replace(self, family=self.family.in_units(), background=background)
+        return replace(self, family=self.family.in_units(units), background=background)
 
     def renumbered(self, numbers: Array) -> "Mixture":
         """Return the mixture for some of its components, by their numbers, in that order."""

@@ -241,8 +241,10 @@ def ascend(
         moved = offsets + directions * steps
         offsets = np.clip(np.where(moved * offsets < 0, 0.0, moved), lowest, highest)
         last = directions
-    # Further on, other components are candidates.
-    return best if best_rank[0] <= limits.tolerance else offsets
+    least_outside, _ = best_rank
+    if least_outside <= limits.tolerance:
+        return best
+    return offsets  # the farthest: from there, other components are candidates
 
 
 def move_rows(labels: Array, own: Array, candidates: Candidates, limits: SizeLimits) -> Array:

@@ -412,7 +412,10 @@ def _precisions_cholesky(covariances: Array) -> Array:
     d = covariances.shape[-1]
     factors = [lapack.dpotrf(covariance, lower=True, clean=True) for covariance in covariances]
     failed = np.array([info != 0 for _, info in factors])
-    pivots = np.array([lower.diagonal() for lower, _ in factors]) ** 2
+    roots = np.array([lower.diagonal() for lower, _ in factors])
+    # What an attempt that failed has left need be no root, and its square may overflow.
+    roots[failed] = 0
+    pivots = roots**2
     # A pivot is what sums of d products leave of a variance: less than their rounding is none.
     rounding = 4 * d * EPS * np.diagonal(covariances, axis1=-2, axis2=-1)
     singular = failed | (pivots <= np.maximum(rounding, TINY)).any(axis=1)

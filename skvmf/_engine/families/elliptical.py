@@ -46,17 +46,18 @@ class Elliptical(Family[Shape]):
         mantissas = np.rint(mantissas * UNIT_PRECISION) / UNIT_PRECISION
         return replace(self, units=np.ldexp(mantissas, exponents))
 
-    def in_units(self) -> Self:
-        if self.units is None:
-            return self
-        return replace(self, divided=True, scale=1.0)
+    def in_units(self, units: Array) -> Self:
+        """Return the family for rows divided by units (d,) in which their mean variance is 1."""
+        return replace(self, units=units, divided=True, scale=1.0)
 
     def log_units(self, block: DenseBlock) -> Any:
         """Return one number for whole rows; if values are missing, that of each row's own (n,)."""
         if self.units is None or self.divided:
             return 0.0
         logs = np.log(self.units)
-        return logs.sum() if block.missing is None else ~np.isnan(block.X) @ logs
+        if block.missing is None:
+            return logs.sum()
+        return ~np.isnan(block.X) @ logs
 
     @property
     def regularization(self) -> float | Array:

@@ -118,13 +118,13 @@ class Family(ABC, Generic[C]):
         """Return by how much log-densities of rows exceed those in the features' own units."""
         return 0.0
 
-    def in_units(self) -> "AnyFamily":
-        """Return the family for rows whose features are divided by `units`."""
-        return self
+    def in_units(self, units: Array) -> "AnyFamily":
+        """Return the family for rows whose features are divided by units (d,)."""
+        raise NotImplementedError
 
-    def from_units(self, components: C) -> C:
-        """Return components of `in_units` as those of this family."""
-        return components
+    def from_units(self, components: C, units: Array) -> C:
+        """Return components of ``in_units(units)`` as those of this family."""
+        raise NotImplementedError
 
     def log_prior(self, components: C) -> float:
         """Return the log-density of the prior on the components; 0 without a prior."""

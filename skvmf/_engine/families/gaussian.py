@@ -57,11 +57,9 @@ class Gaussian(Elliptical[GaussianComponents]):
         nothing = np.zeros(self.type.shape(*centres.shape))
         return self.components(centres, self.type.regularized(nothing, variances))
 
-    def from_units(self, components: GaussianComponents) -> GaussianComponents:
-        if self.units is None:
-            return components
-        covariances = self.type.in_other_units(components.covariances, self.units)
-        return self.components(components.means * self.units, covariances)
+    def from_units(self, components: GaussianComponents, units: Array) -> GaussianComponents:
+        covariances = self.type.in_other_units(components.covariances, units)
+        return self.components(components.means * units, covariances)
 
     def select(self, components: GaussianComponents, numbers: Array) -> GaussianComponents:
         covariances = self.type.select(components.covariances, numbers)
@@ -194,7 +192,8 @@ class Gaussian(Elliptical[GaussianComponents]):
         assert stats.centred_at is not None
         means = stats.centred_at + _mean_first(stats)
         if self.fixed_covariances:
-            means = means if centres is None else centres
+            if centres is not None:
+                means = centres
             return self.components(means, components.covariances)
         covariances = self._covariances(stats, components.covariances)
         of_data = self.type.of_data(stats.counts, means, covariances)
@@ -443,11 +442,12 @@ class ShrunkGaussian(Gaussian):
         singular = np.isnan(updated.log_det)
         if singular.any():  # by rounding, beside a row very far away: then a sphere of its size
             sizes = np.maximum(kind.sizes(shrunk), floor)  # rounding can take them below zero
-            covariances = kind.regularized(
-                np.zeros_like(shrunk), sizes if kind.shared else sizes[:, None]
-            )
-            if not kind.shared:
-                covariances = kind.replaced(shrunk, singular, by=covariances)
+            nothing = np.zeros_like(shrunk)
+            if kind.shared:
+                covariances = kind.regularized(nothing, sizes)
+            else:
+                spheres = kind.regularized(nothing, sizes[:, None])
+                covariances = kind.replaced(shrunk, singular, by=spheres)
             updated = self.components(updated.means, covariances)
         return updated, np.zeros(len(counts), dtype=bool)
 

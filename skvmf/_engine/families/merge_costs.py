@@ -229,5 +229,8 @@ class EllipticalMergeCost(MergeCost):
         shrunk = (1 - pseudo) * covariances
         shrunk += pseudo * sizes * self._shape
         if covariances.ndim == 3:
-            return np.linalg.slogdet(shrunk)[1]
-        return np.log(shrunk).sum(axis=1) if covariances.ndim == 2 else self.dim * np.log(shrunk)
+            _, log_dets = np.linalg.slogdet(shrunk)
+            return log_dets
+        if covariances.ndim == 2:
+            return np.log(shrunk).sum(axis=1)
+        return self.dim * np.log(shrunk)

@@ -116,8 +116,8 @@ class StudentT(Elliptical[StudentTComponents]):
         """Return components at centres (K, d) that weight all rows alike, as Gaussian ones do."""
         return self._with_dof(self.gaussian.from_centres(centres), KNOWN_RANGE[1])
 
-    def from_units(self, components: StudentTComponents) -> StudentTComponents:
-        shapes = self.gaussian.from_units(components)
+    def from_units(self, components: StudentTComponents, units: Array) -> StudentTComponents:
+        shapes = self.gaussian.from_units(components, units)
         return self._with_dof(shapes, components.degrees_of_freedom)
 
     @property
@@ -177,7 +177,9 @@ class StudentT(Elliptical[StudentTComponents]):
         cache: Array | None = None,
     ) -> tuple[Array, ...]:
         """Return `StudentTMoments` as a plain tuple; conditional covariances are weighted by r."""
-        latent = self.scores(block, components).cache if cache is None else cache
+        latent = cache
+        if latent is None:
+            latent = self.scores(block, components).cache
         weighted, sums, sums_of_logs = _weighted(responsibilities, latent)
         moments = self.gaussian.moments(block, weighted, components, shares=responsibilities)
         n_missing = np.zeros((len(components), self.dim))
@@ -211,9 +213,11 @@ class StudentT(Elliptical[StudentTComponents]):
         """
         shape, singular = self.gaussian.maximize(_of_weighted_rows(stats), components)
         regularised = self._n_regularised(components)
-        in_turn = regularised.any() and not self.type.shared
+        n_steps = 1
+        if regularised.any() and not self.type.shared:
+            n_steps = STEPS_IF_REGULARISED
         dof = components.degrees_of_freedom
-        for _ in range(STEPS_IF_REGULARISED if in_turn else 1):
+        for _ in range(n_steps):
             mean_latent_weight = self._mean_latent_weight(stats, dof, regularised)
             dof = self._maximize_dof(stats, mean_latent_weight, components, singular)
         if not self.fixed_covariances and (self.type.shared or regularised.any()):
@@ -306,7 +310,8 @@ class StudentT(Elliptical[StudentTComponents]):
         latent = StudentTMoments(*stats.moments).latent
         stays = singular | (divisors <= 0)
         if self.type.shared:
-            divisors, latent = divisors.sum(), latent.sum()
+            divisors = divisors.sum()
+            latent = latent.sum()
             stays = np.array(False)
         factors = np.where(stays, 1.0, latent / np.where(stays, 1.0, divisors))
         factors = per_component(factors, shape.covariances)
@@ -359,7 +364,9 @@ def log_normalizers(dof: Array, dim: int) -> Array:
     """
     halves = 0.5 * dof
     is_odd = dim % 2 == 1
-    steps = np.arange(dim // 2) + (0.5 if is_odd else 0.0)
+    steps = np.arange(dim // 2, dtype=np.float64)
+    if is_odd:
+        steps += 0.5
     total = np.array([np.log1p(steps / half).sum() for half in halves])
     if not is_odd:
         return total
@@ -393,7 +400,8 @@ def _weighted(
         sums, sums_of_logs = np.zeros(K), np.zeros(K)
         weigh_responsibilities(responsibilities.resp, latent, sums, sums_of_logs)
         return DenseResponsibilities(latent), sums, sums_of_logs
-    labels, factors = responsibilities.labels, responsibilities.factors
+    labels = responsibilities.labels
+    factors = responsibilities.factors
     latent = np.take_along_axis(latent, labels[:, None], axis=1)[:, 0]
     weighted = factors * latent
     of_latent = np.bincount(labels, weights=weighted, minlength=K)

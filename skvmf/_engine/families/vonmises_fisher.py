@@ -75,7 +75,8 @@ class DirectionalComponents:
 
 def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     """Return kappa m.x of the rows as they are stored, (n, K)."""
-    directions, kappa = components.directions, components.concentrations
+    directions = components.directions
+    kappa = components.concentrations
     rows = block.data if isinstance(block, SparseBlock) else block.X
     dtype = np.dtype(np.float64) if components.in_float64 else rows.dtype
     if isinstance(block, SparseBlock):
@@ -618,8 +619,10 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return self._moved(components, directions)
         if self.tied:
             return self.components(directions, components.lengths[:1], components.complements[:1])
-        lengths, complements = components.lengths.copy(), components.complements.copy()
-        lengths[k], complements[k] = lengths.mean(), complements.mean()
+        lengths = components.lengths.copy()
+        lengths[k] = lengths.mean()
+        complements = components.complements.copy()
+        complements[k] = complements.mean()
         return self.components(directions, lengths, complements)
 
     def _moved(self, components: DirectionalComponents, directions: Array) -> DirectionalComponents:
@@ -678,7 +681,8 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         lengths, complements = self._with_prior(pooled, 1 - pooled, stats.counts)
         if not self.tied:
             K = len(stats.counts)
-            lengths, complements = np.repeat(lengths, K), np.repeat(complements, K)
+            lengths = np.repeat(lengths, K)
+            complements = np.repeat(complements, K)
         return self.components(directions, lengths, complements)
 
     # Merging.
@@ -709,10 +713,10 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         self, points: Array, like: DirectionalComponents | None = None
     ) -> DirectionalComponents:
         units = points / np.linalg.norm(points, axis=1, keepdims=True)
-        length = complement = np.array([0.5])  # moderate, until rows tell
-        if like is not None:
-            length, complement = like.lengths[:1], like.complements[:1]
-        return self.components(units.T, length, complement)
+        if like is None:
+            half = np.array([0.5])  # moderate, until rows tell
+            return self.components(units.T, half, half)
+        return self.components(units.T, like.lengths[:1], like.complements[:1])
 
     def append(
         self, components: DirectionalComponents, others: DirectionalComponents

@@ -53,10 +53,8 @@ class ChangedRows(RowSource):
         return rows.per_row(lambda block: self._change(block).X, np.float64, self.n_features)
 
 
-def divided(rows: RowSource, units: Array | None) -> RowSource:
-    """Return rows whose features are divided by units (d,), if they matter."""
-    if units is None:
-        return rows
+def divided(rows: RowSource, units: Array) -> RowSource:
+    """Return rows whose features are divided by units (d,)."""
     return ChangedRows(rows, partial(_divide, units), incomplete=rows.incomplete)
 
 

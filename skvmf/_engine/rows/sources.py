@@ -355,10 +355,11 @@ class Rows(RowSource):
             rows = self._X
         else:
             rows = self._X[indices]
-        # As of most draws: without weights blocks make their own ones.
-        given_weights = None if (weights == 1).all() else weights
+        new_weights: Array | None = weights
+        if (weights == 1).all():  # as of most draws: without weights blocks make their own ones
+            new_weights = None
         return make_rows(
-            rows, given_weights, unit=unit, width=width, columns=True, missing=self._missing
+            rows, new_weights, unit=unit, width=width, columns=True, missing=self._missing
         )
 
     def take(self, indices: Array) -> Array:
@@ -377,7 +378,9 @@ class Rows(RowSource):
         weights = self._weights
         if weights is None:
             weights = np.ones(self.n_rows)
-        return weights if scales is None else np.where(scales == 0, 0.0, weights)
+        if scales is not None:
+            weights = np.where(scales == 0, 0.0, weights)
+        return weights
 
     @abstractmethod
     def _in_single(self, indices: Array) -> Matrix:

@@ -10,6 +10,7 @@ from ..rows.changed import divided, without_outliers
 from ..rows.sources import RowSource
 from .imputed import imputed
 from .starts import Start
+from .units import units_of_clusters
 
 
 def centres_of_added(
@@ -21,9 +22,13 @@ def centres_of_added(
     their numbers, and no cluster.
     """
     n_old = fitted.n_components
-    units = np.ones(1) if fitted.family.units is None else fitted.family.units
-    rows = divided(without_outliers(rows, mixture.known, start.n_components), fitted.family.units)
-    in_units = mixture.in_units()
+    rows = without_outliers(rows, mixture.known, start.n_components)
+    in_units = mixture
+    units = np.ones(1)
+    if mixture.family.units is not None:
+        units = units_of_clusters(mixture.family.units, rows, start.n_components)
+        in_units = mixture.in_units(units)
+        rows = divided(rows, units)
     old = fitted.centres[fitted.weights > 0] / units
     added = np.zeros((start.n_components - n_old, old.shape[1]))
     free = np.ones(len(added), dtype=bool)

@@ -39,6 +39,7 @@ from .partitions import (
     partition_statistics,
 )
 from .sample import Draw, FoundStart, Rescoring, Sample, best_of, bound_of
+from .units import units_of_clusters
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,7 @@ class Start(ABC):
 
     means: Any = None  # first centres (K, d), where given, as `GivenMeans` has them
     given = False  # whether the user says where to begin, so that all starts are the same
+    measures = True  # whether it matters which rows are near each other
 
     @property
     def n_starts(self) -> int:
@@ -100,17 +102,22 @@ class Start(ABC):
 
         What is looked for in units of the features' spread is the same in any units.
         """
-        units = mixture.family.units
         candidates = without_outliers(rows, mixture.known, self.n_components)
         outlier_weight = 0.0
         if candidates is not rows:
             outlier_weight = rows.total_weight - candidates.total_weight
-        candidates = divided(candidates, units)
-        start = self if units is None else self.in_units(units)
+        start: Start = self
         by_class = mixture.has_known_classes(self.n_components) and not self.given
         if by_class:
-            start = _ByClass.of(start)
-        in_units = mixture.in_units()
+            start = _ByClass.of(self)
+        units = mixture.family.units
+        in_units = mixture
+        if units is not None:
+            if start.measures:
+                units = units_of_clusters(units, candidates, self.n_components)
+            in_units = mixture.in_units(units)
+            candidates = divided(candidates, units)
+            start = start.in_units(units)
         partition = start.partition(in_units, candidates, rng, watch)
         stats = partition.stats
         family = in_units.family.with_prior_from(stats)
@@ -124,7 +131,8 @@ class Start(ABC):
             of_parts = family.initial(stats, partition.about)
         if units is not None:
             family = mixture.family
-            first, of_parts = map(family.from_units, (first, of_parts))
+            first = family.from_units(first, units)
+            of_parts = family.from_units(of_parts, units)
         point = Point(replace(mixture, family=family), Params.first(weights, first))
         point.at(Params.first(weights, of_parts)).refuse_known(rows)
         return point.begun(self.weights, self.shapes, by_class)
@@ -243,6 +251,8 @@ class Start(ABC):
 class Random(Start):
     """Rows get components at random."""
 
+    measures = False
+
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
@@ -254,6 +264,8 @@ class Random(Start):
 
 class RandomRows(Start):
     """Distinct rows as means, with equal weights and the spread of all rows."""
+
+    measures = False
 
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
@@ -294,6 +306,7 @@ class GivenPartition(Start):
 
     assign: Assignment | None = None
     given = True
+    measures = False
 
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
