@@ -58,7 +58,7 @@ def _scatter(point: FreePoint, labels: Array, means: Array, axes: Array, block: 
     if isinstance(block, DenseBlock):
         along = np.einsum("nd,nd->n", block.X, axes.astype(block.X.dtype)[own])
     else:
-        along = sparse_dot(block, axes.T)[np.arange(len(own)), own]
+        along = sparse_dot(block, axes.T.astype(block.data.dtype))[np.arange(len(own)), own]
     if block.scales is not None:
         along = along * block.scales
     along = along - np.einsum("kd,kd->k", axes, means)[own]
