@@ -143,7 +143,7 @@ def beginning(text: str) -> str:
     return line[: _MAX_TEXT_LENGTH - 3].rstrip() + "..."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ComponentSummary:
     """The components of a fitted mixture, the largest first, or a tracker's, the newest first.
 

@@ -40,7 +40,7 @@ _MIN_SHARE_OF_SIZE = 0.6
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-@dataclass
+@dataclass(eq=False)
 class BirthSearch:
     """The search for groups of rows that are new, in those that are kept.
 

@@ -346,7 +346,8 @@ def test_masked_values_are_missing_values(dtype):
     masked = np.ma.masked_array(X, mask=missing)
     mixture = SparseGaussianMixture(3, missing_values="marginal", random_state=0)
     fitted = clone(mixture).fit(masked)
-    other = clone(mixture).fit(np.where(missing, NAN, X).astype(fitted.means_.dtype))
+    as_floats = X.astype(np.result_type(dtype, np.float32))
+    other = clone(mixture).fit(np.where(missing, NAN, as_floats).astype(as_floats.dtype))
     assert_allclose(fitted.means_, other.means_, rtol=1e-6)
     assert_allclose(fitted.score(masked), other.score(masked), rtol=1e-6)
     with pytest.raises(ValueError, match=r"of its values are masked.*missing_values='marginal'"):
@@ -467,6 +468,8 @@ def test_predicted_features_have_names_dtypes_and_errors():
     far = mixture.predict_features([1], [[1e200, -1e200, 1e200]], quantiles=[0.1])
     assert all(np.isfinite(values).all() for values in far.values())
     with pytest.raises(ValueError, match="3 features as input"):
+        mixture.predict_features([1], X[:, :2])
+    with pytest.raises(ValueError, match=r"other 3 features, and has all 4: .*to predict, \[1\]"):
         mixture.predict_features([1], X)
     with pytest.raises(ValueError, match="fewer than all 4"):
         mixture.predict_features([0, 1, 2, 3], X[:, :0])

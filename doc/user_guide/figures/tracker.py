@@ -44,7 +44,7 @@ HEADS = (
     needs=(MESSAGES, "stoplist_smart.txt", "wordllama"),
     small={"seeds": 1, "components": (4,), "days": 14, "a_day": 6, "few": 1},
 )
-def tracker(setting, seeds=10, components=(15, 40), days=60, a_day=14, few=3):
+def tracker(setting, seeds=10, components=(15, 40), days=60, a_day=14, few=2):
     """Send messages day by day, some groups late and some not to the end, and see who notices."""
     messages = texts.read(setting.file(MESSAGES))
     X = embedded([message["text"].partition("\n\n")[2] for message in messages])
@@ -55,13 +55,14 @@ def tracker(setting, seeds=10, components=(15, 40), days=60, a_day=14, few=3):
     stationary = Figures("Streams of messages in which nothing changes")
     for seed in range(seeds):
         own = stream(y, seed, days, a_day)
-        for name, follower in followers(seed, components):
+        of_others = others(seed, components[0]) if seed < few else ()
+        for name, follower in (*trackers(seed, components), *of_others):
             come_and_go.add(name, followed(follower, X, y, *own))
         name = f"a mixture of {components[0]} fitted to the last ten days"
         nmi = fitted_to_the_last_days(components[0], X, y, own[0], seed)
         come_and_go.add(name, [None] * 7 + [nmi, None])
         own = stream(y, seed, days, min(a_day, 10), stationary=True)
-        for name, follower in trackers(seed, components):
+        for name, follower in trackers(seed, components[:1]):
             stationary.add(name, followed(follower, X, y, *own))
     other_rows = Figures("Streams of the same messages as other rows")
     words, y = texts.news20(setting.data)
@@ -81,7 +82,7 @@ def tracker(setting, seeds=10, components=(15, 40), days=60, a_day=14, few=3):
         "most of its rows, and as found if that is more than two fifths. HDBSCAN is fitted every "
         "night to the window in ten principal components, and its clusters take the ids of those "
         "of the night before by the Hungarian method; its outliers count as a cluster for the NMI.",
-        f"orders of the rows 0 to {seeds - 1}; of other rows 0 to {few - 1}",
+        f"orders of the rows 0 to {seeds - 1}; of other methods and other rows 0 to {few - 1}",
         [figures.table() for figures in (come_and_go, stationary, other_rows)],
     )
 
@@ -124,10 +125,8 @@ def stream(y, seed, days, a_day, stationary=False):
     return batches, late, ends
 
 
-def followers(seed, components):
-    """Yield names and what follows a stream."""
-    yield from trackers(seed, components)
-    K = components[0]
+def others(seed, K):
+    """Yield names and what else follows a stream, with K clusters or as many as it finds."""
     kmeans = MiniBatchKMeans(K, n_init=3, random_state=seed)
     yield f"MiniBatchKMeans.partial_fit, {K}", KMeansFollower(kmeans)
     mixture = VonMisesFisherMixture(K, concentration_type="tied", random_state=seed)
@@ -164,7 +163,7 @@ class Tracked:
         """Return ids of the rows of a day."""
         n_events = len(self.estimator.events_)
         ids = self.estimator.partial_fit(X).labels_
-        self.sizes = [*self.sizes, len(X)][-WINDOW:]
+        self.sizes = [*self.sizes, len(ids)][-WINDOW:]
         moved = 0
         for event in self.estimator.events_[n_events:]:
             if event["kind"] == "birth":

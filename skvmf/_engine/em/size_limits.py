@@ -215,6 +215,8 @@ def ascend(
     total = float(candidates.weights.sum())
     lowest = offsets - candidates.reach
     highest = offsets + candidates.reach
+    # First steps are a part of a gap, as one that is too short grows fast. Where all scores are
+    # equal any length will do.
     gap = max(candidates.typical_gap, temperature, 1e-3)
     steps = np.full(len(offsets), gap / 4)
     last = np.zeros(len(offsets), dtype=int)

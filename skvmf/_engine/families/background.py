@@ -15,7 +15,7 @@ from .params import Params
 FIRST_WEIGHT = 0.1  # of a background, before any rows have been seen: few rows are outliers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Background:
     """The uniform outlier component of a mixture, or nothing.
 

@@ -20,7 +20,7 @@ UNIT_PRECISION = 2.0**24
 Shape = TypeVar("Shape", bound=GaussianComponents)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Elliptical(Family[Shape]):
     """Components with a mean and a matrix of some covariance type."""
 

@@ -297,6 +297,6 @@ def _roots_of_gains() -> tuple[Array, Array]:
     In steps of the root of p the table is finest where a gain changes fastest, at small p.
     """
     p = (np.arange(int(_STEPS_OF_ROOT * np.sqrt(0.5)) + 3) / _STEPS_OF_ROOT) ** 2
-    p = np.clip(p, 1e-12, 0.5)
+    p = np.clip(p, 1e-12, 0.5)  # the quantile of 0 is infinite, and its gain 0
     roots = np.exp(-0.5 * ndtri(p) ** 2) / np.sqrt(4 * np.pi * p * (1 - p))
     return roots, np.diff(roots)

@@ -63,7 +63,7 @@ class StudentTComponents(GaussianComponents):
     log_normalizers: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudentT(Elliptical[StudentTComponents]):
     """Student-t components, their degrees of freedom known or estimated.
 
@@ -155,9 +155,10 @@ class StudentT(Elliptical[StudentTComponents]):
             latent = np.empty(products.shape)
             tail_scores(products, dof, self.dim, latent)
             return Scores(products, bias, cache=latent)
-        rows = ObservedRows(self.type, block, components)
-        products, normalizers = rows.scores(self.units_of_density)
+        observed = ObservedRows(self.type, block, components)
+        products, normalizers = observed.scores(self.units_of_density)
         latent = np.empty(products.shape)
+        # Rows that lack as many features have one normalizer.
         n_missing = block.missing.n_missing
         for n_observed in self.dim - np.unique(n_missing):
             rows = n_missing == self.dim - n_observed
@@ -263,6 +264,7 @@ class StudentT(Elliptical[StudentTComponents]):
         return self._with_dof(components, _common(dof) if self.tied else dof)
 
     def _with_dof(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
+        # The arrays of a Gaussian alone: the shape may have degrees of freedom of its own.
         gaussian = {each.name: getattr(shape, each.name) for each in fields(GaussianComponents)}
         dof = np.broadcast_to(dof, len(shape.means)).astype(np.float64)
         normalizers = log_normalizers(dof, self.dim)

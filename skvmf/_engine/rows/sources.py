@@ -28,6 +28,8 @@ Labels = dict[int, Array]  # int32, of some rows each, by the number of the firs
 # Variances below count as none. What families take for the least variance of a feature, a
 # trillionth of that of all, is then a float with all digits.
 _LEAST_VARIANCE = 1e-280
+# The part of a mean square below which a variance is rounding.
+_ROUNDING = 1e-15
 
 
 class RowSource(ABC):
@@ -141,7 +143,15 @@ class RowSource(ABC):
             total = self.map_reduce(_observed_weights)
         first, second = sums / np.maximum(total, _LEAST_VARIANCE)
         variances = second - first**2
-        return np.where(variances > _LEAST_VARIANCE, variances, 0.0)
+        variances = np.where(variances > _LEAST_VARIANCE, variances, 0.0)
+        by_one_row = np.flatnonzero(variances <= _ROUNDING * second)
+        if len(by_one_row):
+            # The others weigh next to nothing, and differ from it nevertheless.
+            low, high = self.extent(by_one_row)
+            differ = high > low
+            least = np.where(differ, _ROUNDING * (high / 2 - low / 2), 0.0) ** 2
+            variances[by_one_row] = np.maximum(variances[by_one_row], least)
+        return variances
 
     def extent(self, features: Any) -> tuple[Array, Array]:
         """Return the least and the largest values (m,) of features in the dense rows that count."""

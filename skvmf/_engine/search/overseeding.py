@@ -195,7 +195,7 @@ class Overseeding:
         weights = self.sample.weights.astype(np.float64)
         points = self.sample.take(draw_by_weight(weights, self.n_first_seeds, rng))
         equal = self.point(np.ones(len(points)), self.family.at_points(points), 0.0)
-        stats = self._sums(equal, self.sample.label(equal).labels)
+        stats = self.sample.sums(equal, self.sample.label(equal).labels)
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
         clusters = self.family.fit_clusters(cost, np.arange(len(cost.counts)))
         return clusters if self.many else self.family.at_points(points, clusters)
@@ -311,10 +311,10 @@ class Overseeding:
 
     def merged(self, point: FreePoint, labels: Array) -> FreePoint:
         """Merge components, of rows with such labels, until `n_components` are left."""
-        stats = self._sums(point, labels)
+        stats = self.sample.sums(point, labels)
         if not stats.counts.any():  # the background has every row
             labels = self.sample.label(point.without_background()).labels
-            stats = self._sums(point, labels)
+            stats = self.sample.sums(point, labels)
         large = self.more_than_a_row(stats.counts, self.n_components)
         cost = self.family.merge_cost(stats, point.components, large)
         others = OtherRows(max(float(stats.total - cost.counts.sum()), 0.0), self.background)
@@ -340,9 +340,6 @@ class Overseeding:
             large = np.sort(np.argsort(-counts, kind="stable")[:least])
             large = large[counts[large] > 0]
         return large
-
-    def _sums(self, point: FreePoint, labels: Array) -> Statistics:
-        return self.sample.sums(self.family, point.centres, labels)
 
     def _converged(self, point: FreePoint, bound: float) -> tuple[FreePoint, float]:
         """Return the point after steps of EM that still gain, and its bound."""

@@ -15,6 +15,7 @@ from ..._typing import Array
 from ..em.loop import OnIteration, ignore
 from ..em.mixture import Mixture, Point
 from ..families.background import FIRST_WEIGHT
+from ..families.elliptical import Elliptical
 from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
@@ -83,7 +84,7 @@ class Start(ABC):
 
     means: Any = None  # first centres (K, d), where given, as `GivenMeans` has them
     given = False  # whether the user says where to begin, so that all starts are the same
-    measures = True  # whether it matters which rows are near each other
+    searches = False  # whether it looks for clusters
 
     @property
     def n_starts(self) -> int:
@@ -113,7 +114,7 @@ class Start(ABC):
         units = mixture.family.units
         in_units = mixture
         if units is not None:
-            if start.measures:
+            if start.searches:
                 units = units_of_clusters(units, candidates, self.n_components)
             in_units = mixture.in_units(units)
             candidates = divided(candidates, units)
@@ -133,6 +134,8 @@ class Start(ABC):
             family = mixture.family
             first = family.from_units(first, units)
             of_parts = family.from_units(of_parts, units)
+        if isinstance(family, Elliptical) and family.fixed_covariances and self.shapes is not None:
+            of_parts = family.with_shapes(of_parts, self.shapes)
         point = Point(replace(mixture, family=family), Params.first(weights, first))
         point.at(Params.first(weights, of_parts)).refuse_known(rows)
         return point.begun(self.weights, self.shapes, by_class)
@@ -251,8 +254,6 @@ class Start(ABC):
 class Random(Start):
     """Rows get components at random."""
 
-    measures = False
-
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
     ) -> Partition:
@@ -264,8 +265,6 @@ class Random(Start):
 
 class RandomRows(Start):
     """Distinct rows as means, with equal weights and the spread of all rows."""
-
-    measures = False
 
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
@@ -306,7 +305,6 @@ class GivenPartition(Start):
 
     assign: Assignment | None = None
     given = True
-    measures = False
 
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
@@ -319,6 +317,8 @@ class GivenPartition(Start):
 
 class KMeans(Start):
     """Clusters of a sample, by k-means."""
+
+    searches = True
 
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: Generator, watch: OnIteration
@@ -386,6 +386,9 @@ class Merging(KMeans):
             sample = (starts[0].sample or sample).alone()
         if len(mixture.background) == 0 and has_copies(sample, K):
             starts += [self.kmeans(family, sample, rng) for _ in seeds]
+        if len(mixture.background) == 0 and len(starts) > 1:
+            # Those of the search may be simpler, such as directions of one concentration, and where
+            # clusters are not, the best of them is not the best for the mixture's own components.
             plain = Mixture.plain(family)
             starts = [start.rescored(plain, sample, RESCORING_STEPS) for start in starts]
         return best_of(starts, rescored)
@@ -396,6 +399,7 @@ class _ByClass(Start):
     """By known labels, or the nearest centre: the mean of known rows, or of a cluster."""
 
     other: Start | None = None
+    searches = True
 
     @classmethod
     def of(cls, start: Start) -> "_ByClass":

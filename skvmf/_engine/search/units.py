@@ -41,6 +41,9 @@ FIRST_POWER = 3
 # as labels of classes are, would be all that counts.
 MIN_RATIO = 1e-4
 
+# Features that vary less are constant: squares of differences would underflow.
+LEAST_RANGE = 1e-100
+
 # Digits of two that are left of ratios: rounding of sums changes none of them in most cases.
 RATIO_PRECISION = 2.0**8
 
@@ -55,9 +58,9 @@ def _spread_within_clusters(rows: RowSource, n_components: int) -> Array:
 
     The mean variance of features in such units is 1.
     """
-    values, weights = _compared_rows(rows, n_components)
+    values, weights = _distinct(*_compared_rows(rows, n_components))
     n_near = max(round(NEAR_SHARE * len(values) / n_components), 1)
-    varies = np.ptp(values, axis=0) > 0
+    varies = np.ptp(values, axis=0) > LEAST_RANGE
     if n_near >= len(values) or not varies.any():
         return np.ones(rows.n_features)
     values = values[:, varies]
@@ -86,8 +89,14 @@ def _compared_rows(rows: RowSource, n_components: int) -> tuple[Array, Array]:
     return rows.take(numbers), weights
 
 
+def _distinct(values: Array, weights: Array) -> tuple[Array, Array]:
+    """Return distinct rows and the sums of their weights: copies would be all that is near."""
+    distinct, numbers = np.unique(values, axis=0, return_inverse=True)
+    return distinct, np.bincount(numbers.ravel(), weights=weights)
+
+
 def _least_spacings(values: Array, step: int) -> Array:
-    """Return the median square distance of values with `step` ranks between them, (d,).
+    """Return the median square distance of values `step` ranks apart, (d,), of the largest one.
 
     Distances between clusters are few, so that it is small for a feature that tells clusters apart.
     Of features that mostly repeat values, as counts do, ranks tell nothing: they have the median of
@@ -99,7 +108,8 @@ def _least_spacings(values: Array, step: int) -> Array:
     if repeats.all():
         return np.ones(len(spacings))
     spacings[repeats] = np.median(spacings[~repeats])
-    return spacings
+    relative: Array = spacings / spacings.max()
+    return relative
 
 
 def _variance_of_near_rows(values: Array, weights: Array, n_near: int) -> Array:
