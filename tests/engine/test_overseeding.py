@@ -9,13 +9,12 @@ from scipy import sparse, stats
 from sklearn.metrics import adjusted_rand_score
 
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
-from skvmf._engine.families.vonmises_fisher import VonMisesFisher
 from skvmf._engine.rows.sources import make_rows
 from skvmf._engine.search import merging_start as start
 from skvmf._engine.search import overseeding, regions
 from skvmf._engine.search.halves import halves
 from skvmf._engine.search.outliers import inliers
-from skvmf._engine.search.sample import FreePoint, Sample
+from skvmf._engine.search.sample import Sample
 
 from ..hooks import merging_starts
 
@@ -232,10 +231,8 @@ def test_only_clusters_that_vary_beyond_chance_are_cut_in_two(as_rows):
     labels = rng.permutation(np.repeat([0, 1, 2], 400))
     X = 0.3 * centres[labels] + rng.normal(size=(1200, 64)) * np.sqrt((1 - 0.3**2) / 64)
     label = (labels == 2).astype(np.int32)
-    family = VonMisesFisher(64, tied=True)
     means = np.array([centres[0] + centres[1], centres[2], centres[0]])
-    point = FreePoint.of(family, np.full(3, 1 / 3), family.from_centres(means))
-    middles = halves(Sample(make_rows(as_rows(X), None, unit=True)), label, point, rng)
+    middles = halves(Sample(make_rows(as_rows(X), None, unit=True)), label, means, rng)
     assert middles.shape == (2, 64)
     units = middles / np.linalg.norm(middles, axis=1, keepdims=True)
     assert_allclose(np.sort((units @ centres[:2].T).max(axis=1)), 1, atol=0.1)

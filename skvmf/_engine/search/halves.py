@@ -6,33 +6,35 @@ import numpy as np
 
 from ..._typing import Array
 from ..families.responsibilities import HardResponsibilities
-from ..families.vonmises_fisher import sparse_dot
+from ..families.vonmises_fisher import dense_row_sums, sparse_dot, sparse_row_sums
 from ..rows.blocks import Block, DenseBlock
-from .sample import FreePoint, Sample
+from .sample import Sample
 from .split_and_merge import MEAN_DEVIATION
 
-# Iterations of the power method: across two clusters with a mean resultant length of .2 in 256
-# features the variance is six times the noise, and that of the next axis two and a half times.
+# Iterations of the power method. Of two clusters in one component (470 rows in 256 features, mean
+# resultant length .2) the variance was 1.0 of what chance allows after five, 1.6 after eight.
 POWER_ITERATIONS = 8
 
-# One cluster's longest axis is the edge of Marchenko and Pastur (1967), give or take a few percent.
+# Variances along the longest axis of one cluster are near the edge of Marchenko and Pastur (1967):
+# of thirty clusters at most .99 times as large after twelve iterations.
 _BEYOND_CHANCE = 1.1
 
 
-def halves(sample: Sample, labels: Array, point: FreePoint, rng: np.random.Generator) -> Array:
+def halves(sample: Sample, labels: Array, centres: Array, rng: np.random.Generator) -> Array:
     """Return the middles (2 m, d) of the halves of clusters that are cut across the longest axis.
 
     They are those that vary more along it than n rows of one cluster do by chance, (1 +
-    sqrt(d / n))^2 times as much as along any. `labels` are the components that rows belong to.
+    sqrt(d / n))^2 times as much as along any. `labels` are the clusters that rows belong to, and
+    `centres` (K, d) where these are.
     """
-    counts = np.bincount(labels, sample.weights, minlength=point.n_components)
+    counts = np.bincount(labels, sample.weights, minlength=len(centres))
     divisors = np.where(counts > 0, counts, 1.0)[:, None]
-    sums = sample.rows.map_reduce(partial(_sums, point, labels))
-    means = np.where(counts[:, None] > 0, sums / divisors, point.centres)
+    sums = sample.rows.map_reduce(partial(_sums, len(centres), labels))
+    means = np.where(counts[:, None] > 0, sums / divisors, centres)
     axes = rng.standard_normal(means.shape)
     for _ in range(POWER_ITERATIONS):
         axes /= np.linalg.norm(axes, axis=1, keepdims=True)
-        scatter = sample.rows.map_reduce(partial(_scatter, point, labels, means, axes)) / divisors
+        scatter = sample.rows.map_reduce(partial(_scatter, labels, means, axes)) / divisors
         variances = np.linalg.norm(scatter, axis=1, keepdims=True)
         axes = np.where(variances > 0, scatter, axes)
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
@@ -44,15 +46,16 @@ def halves(sample: Sample, labels: Array, point: FreePoint, rng: np.random.Gener
     return np.vstack([means[cut] - steps, means[cut] + steps])
 
 
-def _sums(point: FreePoint, labels: Array, block: Block, factors: Array | None = None) -> Array:
+def _sums(n_clusters: int, labels: Array, block: Block, factors: Array | None = None) -> Array:
     """Return the sums (K, d) of the rows of clusters, times factors (n,)."""
     factors = block.factors if factors is None else factors
     hard = HardResponsibilities(_of_block(labels, block), factors)
-    sums: Array = point.family.moments(block, hard, point.components)[0]
-    return sums.T
+    if isinstance(block, DenseBlock):
+        return dense_row_sums(block, hard, n_clusters).T
+    return sparse_row_sums(block, hard, n_clusters).T
 
 
-def _scatter(point: FreePoint, labels: Array, means: Array, axes: Array, block: Block) -> Array:
+def _scatter(labels: Array, means: Array, axes: Array, block: Block) -> Array:
     """Return the scatter matrix of each cluster's rows times its axis, (K, d)."""
     own = _of_block(labels, block)
     if isinstance(block, DenseBlock):
@@ -63,7 +66,7 @@ def _scatter(point: FreePoint, labels: Array, means: Array, axes: Array, block: 
         along = along * block.scales
     along = along - np.einsum("kd,kd->k", axes, means)[own]
     totals = np.bincount(own, block.weights * along, minlength=len(axes))
-    return _sums(point, labels, block, block.factors * along) - totals[:, None] * means
+    return _sums(len(axes), labels, block, block.factors * along) - totals[:, None] * means
 
 
 def _of_block(labels: Array, block: Block) -> Array:

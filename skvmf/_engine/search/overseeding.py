@@ -132,7 +132,7 @@ class Overseeding:
                 break
             search = replace(search, sample=sample)
             point, bound, stopped = search._improved(point, rng, watch)
-        if not stopped and search.sample.drawn is not None:  # of directions
+        if not stopped and search.sample.drawn is not None and search.family.unit_rows:
             point, bound = search._cut_in_two(point, bound, rng)
         if not stopped and not self.many:
             point, bound = search._converged(point, bound)
@@ -220,7 +220,7 @@ class Overseeding:
         Two clusters that share a component are found so where no row says which seeds they need.
         """
         labelled = self.sample.label(point)
-        points = halves(self.sample, labelled.labels, point, rng)
+        points = halves(self.sample, labelled.labels, point.centres, rng)
         improved = None
         if len(points) > 0:
             improved = self._with_seeds_at(points, self.sample.drawable, labelled, point)
