@@ -5,6 +5,7 @@ well as on the package.
 """
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -83,6 +84,18 @@ def long_signatures(tree, path):
                 yield node.lineno
 
 
+def compared_arrays(tree, path):
+    """A dataclass with arrays has ``eq=False``: its fields cannot be compared."""
+    for node in ast.walk(tree):
+        for decorator in getattr(node, "decorator_list", []):
+            text = ast.unparse(decorator)
+            if text.partition("(")[0] != "dataclass" or "eq=False" in text:
+                continue
+            fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
+            if any(re.search(r"\bArrays?\b", ast.unparse(each.annotation)) for each in fields):
+                yield node.lineno
+
+
 @cache
 def parse(path):
     return ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
@@ -94,6 +107,7 @@ RULES = [
     (reaching_in, [path for path in SOURCES if path.parts[0] in STRANGERS]),
     (other_kernels, KERNELS),
     (long_signatures, KERNELS),
+    (compared_arrays, SOURCES),
 ]
 
 
@@ -118,6 +132,8 @@ def test_nobody_breaks(rule, paths):
         (long_signatures, "_kernels/a.py", "@kernel\ndef f(a, b, c, d, e, f, g, h, i): pass",
          "@kernel\ndef f(a, b, c, d, e, f, g, h): pass"),
         (long_signatures, "_kernels/a.py", "@row_kernel\ndef f(*, a): pass", "def f(*, a): pass"),
+        (compared_arrays, "_a.py", "@dataclass\nclass A:\n    b: Array | None = None",
+         "@dataclass(eq=False)\nclass A:\n    b: Array\n@dataclass\nclass B:\n    c: int"),
     ],
 )  # fmt: skip
 def test_the_rules_themselves(rule, path, bad, good):

@@ -62,7 +62,7 @@ def log(probabilities: Array) -> Array:
         return np.asarray(np.log(probabilities))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sentences:
     """Tag numbers, sentence i at ``tags[offsets[i]:offsets[i + 1]]``, none empty; int64."""
 
@@ -124,7 +124,7 @@ class Sentences:
         return np.concatenate(self.map_reduce(of_block))
 
 
-@dataclass
+@dataclass(eq=False)
 class RuleCounts:
     """Sums over blocks of sentences: bound, number of sentences, expected rule counts."""
 
@@ -140,7 +140,7 @@ class RuleCounts:
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rules:
     """A grammar: log-probabilities, the log-weights that expectations use, and the log-prior."""
 

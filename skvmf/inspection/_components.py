@@ -208,16 +208,28 @@ def log_affinities(fitted: Point, parts: Array, others: Array) -> tuple[Array, A
 
     Before them are the numbers of those others (m, n): all, if they are few, else the nearest.
     """
-    few = MAX_PAIRED
-    if isinstance(fitted.family, StudentT):  # each is an integral
-        few = _MAX_INTEGRATED
-    if len(others) <= few:
+    if len(others) <= _max_paired(fitted):
         near = np.tile(others, (len(parts), 1))
     else:
         points = means_of(fitted)
         near = others[nearest_points(points[parts], points[others], NEAREST)]
     values = [_log_affinities(fitted, i, of) for i, of in zip(parts, near, strict=True)]
     return near, np.reshape(values, near.shape)
+
+
+def log_affinities_with_first(fitted: Point, parts: Array, others: Array) -> Array:
+    """Return logarithms (n, m) of the Bhattacharyya coefficients of others with the first parts.
+
+    These are all, or so many that there are no more pairs than are compared of all components.
+    """
+    n_pairs = _max_paired(fitted) ** 2
+    first = parts[: max(1, n_pairs // max(len(others), 1))]
+    return np.column_stack([_log_affinities(fitted, i, others) for i in first])
+
+
+def _max_paired(fitted: Point) -> int:
+    """Return the number of components up to which all pairs are compared."""
+    return _MAX_INTEGRATED if isinstance(fitted.family, StudentT) else MAX_PAIRED
 
 
 def _log_affinities(fitted: Point, i: int, others: Array) -> Array:

@@ -197,7 +197,9 @@ def component_stability(
 
         components : ndarray of shape (n_components,)
             The mean overlap of each component with those that match it: 1 is always the same, 0 is
-            lost each time. Pruned components have 0.
+            lost each time. Pruned components have 0. In thousands of dimensions, as of words,
+            densities overlap hardly even if clusters come again: then take the mean of `rows` in
+            each cluster.
         rows : ndarray of shape (n_samples,)
             The share of the fits that give each row the same label.
         scores : ndarray of shape (n_resamples,)

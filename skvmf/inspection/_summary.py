@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -12,19 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import gen_batches
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em.mixture import Point
 from .._engine.rows.reading import canonical
 from .._kernels.rows import csr_normalize, normalize_rows
-from .._sklearn import num_samples
+from .._sklearn import num_samples, safe_indexing
 from .._typing import Array, Matrix
 from ..mixture import ClusterTracker, RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
 from ..mixture._parameters import of_other_components
 from ..mixture._rows import array_in_memory, in_memory, rows_to_show
-from ._components import is_directional, log_affinities, log_densities, read_mixture
+from ._components import is_directional, log_affinities, log_densities, read_mixture, select
 from ._memberships import reliability_in_words
 from ._pipeline import split_pipeline
 from ._words import count_words
@@ -33,6 +34,8 @@ from ._words import count_words
 _MAX_TEXT_LENGTH = 60
 # Components that are printed: more would push the first ones, the largest, out of sight.
 _MAX_LINES = 40
+# Responsibilities that are held at once: 16 MiB, of which copies are made in the processor's cache.
+_MAX_HELD = 2**21
 # Columns of text, aligned to the left; numbers are to the right.
 _LISTS = "words", "features", "texts", "typical", "doubtful"
 
@@ -45,7 +48,7 @@ def component_rows(
     # Predictions take X as it is given: with its names, if it has any.
     if labels is None:
         labels = mixture.predict(X)
-    proba = mixture.predict_proba(X)
+    own_proba = _responsibilities_of_labels(mixture, X, labels, len(fitted.weights))
     # The mixture has refused missing values already unless it takes them.
     dtypes = [np.float64, np.float32]
     rows = rows_to_show(X, has_missing=True, accept_sparse="csr", dtype=dtypes)
@@ -56,14 +59,17 @@ def component_rows(
 
     names = "sizes", "memberships", "cosines", "typical", "doubtful"
     columns: dict[str, Any] = {name: [] for name in names}
+    by_label = np.argsort(labels, kind="stable")
+    sorted_labels = labels[by_label]
     for k in active:
-        members = np.flatnonzero(labels == k)
+        first, last = np.searchsorted(sorted_labels, [k, k + 1])
+        members = by_label[first:last]
         # An imputed value is the most probable one. A value that is known is expected to be half a
         # nat less probable: without that, rows that lack most would be the most typical.
         closeness = _closeness(fitted, k, rows[members]) - n_missing[members] / 2
         known = closeness[~np.isnan(closeness)]
         columns["sizes"].append(len(members))
-        own = proba[members, k]
+        own = own_proba[members]
         columns["memberships"].append(_mean(own))
         columns["cosines"].append(_mean(known))
         columns["typical"].append(members[np.argsort(-closeness, kind="stable")[:n_rows]])
@@ -84,12 +90,26 @@ def _mean(values: Array) -> float:
     return float(values.mean())
 
 
+def _responsibilities_of_labels(mixture: Any, X: Any, labels: Array, n_components: int) -> Array:
+    """Return the responsibilities of rows for their labels, (n,); 0 for -1."""
+    own = []
+    for part in parts_of_rows(len(labels), n_components):
+        proba = mixture.predict_proba(safe_indexing(X, part))
+        own.append(np.take_along_axis(proba, np.maximum(labels[part], 0)[:, np.newaxis], axis=1))
+    return np.where(labels < 0, 0, np.concatenate(own)[:, 0])
+
+
+def parts_of_rows(n_rows: int, n_components: int) -> Iterator[slice]:
+    """Yield parts of the rows whose responsibilities are few enough to be held at once."""
+    yield from gen_batches(n_rows, max(1, _MAX_HELD // max(1, n_components)))
+
+
 def _closeness(fitted: Point, k: int, X: Matrix) -> Array:
     """Return cosines of rows with direction k, nan for zeros, or log-densities, (n,)."""
     if X.shape[0] == 0:
         return np.empty(0)
     if not is_directional(fitted):
-        return log_densities(fitted, X.astype(np.float64))[:, k]
+        return log_densities(select(fitted, np.array([k])), X.astype(np.float64))[:, 0]
     if sparse.issparse(X):
         X = canonical(X).astype(np.float64)
         csr_normalize(X.indptr, X.data)
@@ -123,7 +143,7 @@ def beginning(text: str) -> str:
     return line[: _MAX_TEXT_LENGTH - 3].rstrip() + "..."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ComponentSummary:
     """The components of a fitted mixture, the largest first, or a tracker's, the newest first.
 

@@ -34,7 +34,7 @@ _SHARE_OF_OTHER = 0.2
 _MIN_PHRASES = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClassWords:
     """The counts of words in the texts of each class.
 

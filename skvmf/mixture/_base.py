@@ -235,10 +235,8 @@ class BaseMixture(MixtureParameters, ABC):
             # Truncated steps note labels, which hold if components were not sorted since.
             if result.of_rows is not None and fitted.params is result.point.params:
                 labelled = result.of_rows
-            elif data.chunks is None:
-                labelled = predictions.labels_and_probabilities(fitted, data.rows)
             else:
-                labelled = self._label_chunks(fitted, data.chunks)
+                labelled = self._labelled(fitted, data)
             limits = beginning.mixture.size_limits
             if limits is not None:
                 labelled = limited_labels(fitted, limits, data.rows, *labelled)
@@ -316,10 +314,7 @@ class BaseMixture(MixtureParameters, ABC):
                 mixture = flat_at_first(mixture, self.n_components, seen)
             decay = float(self.learning_decay)
             fitted, statistics = step(mixture, data.rows, continued, before, decay=decay)
-            if data.chunks is None:
-                labelled = predictions.labels_and_probabilities(fitted, data.rows)
-            else:
-                labelled = self._label_chunks(fitted, data.chunks)
+            labelled = self._labelled(fitted, data)
             n_steps = getattr(self, "n_steps_", 0) + 1
             self._publish_labelled(fitted, statistics, labelled, n_steps)
             self._skvmf_has_known_labels = self._skvmf_has_known_labels or data.known is not None
@@ -1064,13 +1059,15 @@ class BaseMixture(MixtureParameters, ABC):
         mixture.membership_temperature_ = self.membership_temperature_
         return mapped(mixture, method, chunks, dtype, width, is_sparse)
 
-    def _label_chunks(self, fitted: Point, chunks: Any) -> tuple[Array, Array]:
-        """Return labels and the responsibilities of those components, of and as Dask arrays."""
+    def _labelled(self, fitted: Point, data: Data) -> tuple[Array, Array]:
+        """Return labels and the responsibilities of those components, of Dask arrays as such."""
+        if data.chunks is None:
+            return predictions.labels_and_probabilities(fitted, data.rows)
         from ._dask import mapped
 
         mixture = self._without_data(fitted)
-        labels = mapped(mixture, "predict", chunks, np.int64)
-        return labels, mapped(mixture, "_largest_responsibilities", chunks)
+        labels = mapped(mixture, "predict", data.chunks, np.int64)
+        return labels, mapped(mixture, "_largest_responsibilities", data.chunks)
 
     def _largest_responsibilities(self, X: MatrixLike) -> Array:
         return predictions.labels_and_probabilities(self._calibrated(), self._new_rows(X))[1]

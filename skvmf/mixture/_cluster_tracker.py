@@ -35,6 +35,8 @@ from ._tracked_rows import (
 )
 
 # Rows of a young cluster among this share of all, the least likely ones, may be of another new one.
+# With a larger share parts of the young one would be born again, with a smaller one a new cluster
+# has too few rows to be found.
 _FAR_SHARE = 0.1
 # Passes in which a new component and the live ones share out the rows.
 _BIRTH_STEPS = 2
@@ -91,7 +93,7 @@ class ClusterTracker(RowsEstimator):
         Number of rows of the window that a new cluster takes at least.
     half_life : float, default=20.0
         Number of batches after which a row counts half.
-    significance : float, default=0.01
+    significance : float, default=0.05
         The chance that a batch has a birth although it and the rows before are alike: at most, by
         a Bonferroni correction for all groups of rows and spans of batches that are tried.
     max_clusters : int, default=None
@@ -127,8 +129,8 @@ class ClusterTracker(RowsEstimator):
     Notes
     -----
     The rows of the window and the reservoir together are clustered finely. Fine clusters are merged
-    to a tree, and each node of it is tested for having more rows of the last batches, for one
-    batch up to the whole window, than it would if these and the reservoir were alike: the
+    to a tree, and each node of it is tested for having more rows of the last batches, of one, two,
+    four and so on up to the window, than it would if these and the reservoir were alike: the
     prospective scan statistics of Kulldorff [1]_ [2]_. Because fine clusters are found without
     asking which rows are new, the binomial test is exact. Rows of clusters that were born within
     ``window + half_life`` batches are left out: they are known to be new.
@@ -187,7 +189,7 @@ class ClusterTracker(RowsEstimator):
         reservoir_size: int = 4000,
         min_size: int = 25,
         half_life: float = 20.0,
-        significance: float = 0.01,
+        significance: float = 0.05,
         max_clusters: int | None = None,
         random_state: RandomState = None,
     ) -> None:

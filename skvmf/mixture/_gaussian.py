@@ -296,8 +296,14 @@ class BaseEllipticalMixture(BaseMixture):
             raise ValueError(
                 f"quantiles should be a list of levels between 0 and 1, got {quantiles!r}."
             )
+        X = in_memory(X)
+        if np.shape(X)[1:] == (d,):
+            raise ValueError(
+                f"X should hold the other {len(others)} features, and has all {d}: leave out those "
+                f"to predict, {features!r}."
+            )
         # Read as rows of a mixture of the other features: by its names, and nan where it may be.
-        given = self.marginal(others)._new_rows(in_memory(X))
+        given = self.marginal(others)._new_rows(X)
         rows = np.full((given.n_rows, d), np.nan, dtype=given.dtype)
         rows[:, others] = given.per_row(lambda block: block.X, given.dtype, len(others))
         parts = moments_and_quantiles(self._fitted, wanted, rows, levels)

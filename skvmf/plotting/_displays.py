@@ -87,23 +87,28 @@ def component_colour(k: int | np.integer[Any]) -> str:
     return to_hex(colour)
 
 
-def map_positions(log_affinities: Array, radii: Array) -> Array:
+def map_landmarks(radii: Array) -> Array:
+    """Return the numbers of the discs that a map is computed from: all, or the largest of many."""
+    return np.argsort(-radii, kind="stable")[:_MAX_LANDMARKS]
+
+
+def map_positions(log_affinities: Array, landmarks: Array, radii: Array) -> Array:
     """Return positions (K, 2) for discs of given radii (K,).
 
-    Classical scaling of Bhattacharyya distances (minus the log-overlaps, (K, K)), scaled to the
-    area of the discs, which are then pushed apart until none overlap. Of many components, the
-    largest are landmarks, by distances to which the others are placed (de Silva and Tenenbaum,
-    "Sparse multidimensional scaling using landmark points", 2004).
+    Classical scaling of Bhattacharyya distances (minus the log-overlaps with landmarks, (K, L)),
+    scaled to the area of the discs, which are then pushed apart until none overlap. Discs are
+    placed by their distances to the landmarks (de Silva and Tenenbaum, "Sparse multidimensional
+    scaling using landmark points", 2004).
     """
     K = len(radii)
     if K < 2:
         return np.zeros((K, 2))
     # The distances are taken for squared ones: those of two Gaussian components of the same
     # covariance are squares of a Mahalanobis distance. Components without overlap are finitely far.
-    landmarks = np.argsort(-radii, kind="stable")[:_MAX_LANDMARKS]
+    squares = -np.maximum(log_affinities, -1e6)
     # The mean of both directions, which may differ by rounding.
-    affinities = 0.5 * (log_affinities[:, landmarks] + log_affinities[landmarks].T)
-    squares = -np.maximum(affinities, -1e6)
+    among = squares[landmarks]
+    squares[landmarks] = 0.5 * (among + among.T)
     squares[landmarks, np.arange(len(landmarks))] = 0
     # Rows far from the mean of the landmarks have large squared distances to all of them.
     centred = squares - squares[landmarks].mean(axis=0)
@@ -195,20 +200,25 @@ def _sunflower(n: int) -> Array:
     return distances[:, np.newaxis] * np.column_stack([np.cos(angles), np.sin(angles)])
 
 
-def row_positions(resp: Array, positions: Array, radii: Array) -> Array:
-    """Return the positions of rows on a map: between the discs of their components."""
+def row_positions(middles: Array, spreads: Array) -> Array:
+    """Return the positions of rows (n, 2) on a map: around their middles, as far as they spread."""
+    # The same numbers each time, so that a picture drawn again is the same.
+    rng = np.random.default_rng(0)
+    angles = 2 * np.pi * rng.random(len(middles))
+    # Roots spread points evenly over the unit disc.
+    lengths = np.sqrt(rng.random(len(middles)))
+    offsets = np.column_stack([lengths * np.cos(angles), lengths * np.sin(angles)])
+    return middles + _ROW_SPREAD * spreads[:, np.newaxis] * offsets
+
+
+def row_middles(resp: Array, positions: Array, radii: Array) -> tuple[Array, Array]:
+    """Return where rows are between the discs of their components, (n, 2), and mean radii (n,)."""
     totals = resp.sum(axis=1, keepdims=True)
     # An outlier belongs to no component, and is drawn in the middle of all.
     is_outlier = totals == 0
     equal_parts = 1 / max(len(radii), 1)
     resp = np.where(is_outlier, equal_parts, resp / np.where(is_outlier, 1, totals))
-    # The same numbers each time, so that a picture drawn again is the same.
-    rng = np.random.default_rng(0)
-    angles = 2 * np.pi * rng.random(len(resp))
-    # Roots spread points evenly over the unit disc.
-    lengths = np.sqrt(rng.random(len(resp)))
-    offsets = np.column_stack([lengths * np.cos(angles), lengths * np.sin(angles)])
-    return resp @ positions + _ROW_SPREAD * (resp @ radii)[:, np.newaxis] * offsets
+    return resp @ positions, resp @ radii
 
 
 @dataclass(eq=False, repr=False)
@@ -449,17 +459,21 @@ class DirectionsDisplay:
         weights = self.weights[self._active]
         directions = self.mean_directions[self._active]
         kappa = self.concentrations[self._active]
-        numbers = np.arange(len(weights))
-        affinities = np.array([log_affinities(directions, kappa, int(i), numbers) for i in numbers])
         # The areas of the discs are the weights.
         radii = np.sqrt(weights / weights.sum())
-        self.positions_ = map_positions(affinities, radii)
+        landmarks = map_landmarks(radii)
+        numbers = np.arange(len(weights))
+        affinities = np.empty((len(numbers), len(landmarks)))
+        for column, i in enumerate(landmarks.tolist()):
+            affinities[:, column] = log_affinities(directions, kappa, i, numbers)
+        self.positions_ = map_positions(affinities, landmarks, radii)
         for k, position, radius in zip(self._active, self.positions_, radii, strict=True):
             disc = Circle(position, radius, facecolor=component_colour(k), alpha=0.35)
             self.components_.append(self.ax_.add_patch(disc))
         if self.responsibilities is not None:
             resp = self.responsibilities[:, self._active].astype(np.float64)
-            self._scatter(*row_positions(resp, self.positions_, radii).T)
+            middles = row_middles(resp, self.positions_, radii)
+            self._scatter(*row_positions(*middles).T)
         self.ax_.set_aspect("equal", adjustable="datalim")
         self.ax_.margins(0.01)
         self.ax_.set_axis_off()

@@ -15,20 +15,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.cluster import hierarchy
-from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import safe_indexing
 from .._typing import Array
 from ..inspection import ComponentSummary, component_summary
-from ..inspection._components import log_affinities, read_mixture
+from ..inspection._components import log_affinities, log_affinities_with_first, read_mixture
 from ..inspection._pipeline import split_pipeline
-from ..inspection._summary import components_of, of_labels
+from ..inspection._summary import components_of, of_labels, parts_of_rows
 from ..inspection._words import count_words
 from ..mixture import ClusterTracker
 from ..mixture._rows import in_memory
 from ..model_selection import ComponentPath
-from ._displays import map_positions, row_positions
+from ._displays import map_landmarks, map_positions, row_middles, row_positions
 from ._word_index import word_index
 
 if TYPE_CHECKING:
@@ -149,12 +148,19 @@ def cluster_report(
     components = list(cluster_of)
     if is_tracker:
         components = np.searchsorted(path.ids_, components).tolist()
-    affinities = _affinities(mixture, components)
     radii = np.sqrt(summary.weights / summary.weights.sum())
-    positions = map_positions(affinities, radii)
+    neighbours, affinities = _affinities(mixture, components)
+    landmarks = map_landmarks(radii)
+    if len(radii) == affinities.shape[1]:
+        with_landmarks = affinities[:, landmarks]
+    else:
+        with_landmarks = _affinities_with(mixture, components, landmarks)
+    # Of so many clusters that it would take minutes, only the first are compared with all.
+    landmarks = landmarks[: with_landmarks.shape[1]]
+    positions = map_positions(with_landmarks, landmarks, radii)
     merges = _merges(path, X, of_rows, labels is not None, cluster_of)
     if merges is None:
-        merges = _merges_by_overlap(affinities)
+        merges = _merges_by_overlap(neighbours, affinities)
     clusters = np.array([cluster_of.get(k, -1) for k in range(-1, summary.n_components)])
     clusters = clusters[of_rows + 1]
     unlikely = _least_likely(mixture.score_samples(X), clusters)
@@ -257,17 +263,22 @@ def _row(texts: Sequence[str] | None, length: int, i: int) -> tuple[int, str]:
     return i, " ".join(texts[i][: 10 * length].split())[:length]
 
 
-def _affinities(mixture: Any, components: list[int]) -> Array:
-    """Return the logarithms of the overlaps of all clusters with each other (K, K)."""
-    cluster_of = {k: i for i, k in enumerate(components)}
-    labels = np.array(components)
+def _affinities(mixture: Any, components: list[int]) -> tuple[Array, Array]:
+    """Return the neighbours of all clusters (K, m), and the logarithms of the overlaps with them.
+
+    Of few clusters these are all clusters, of many the nearest.
+    """
+    labels = np.array(components, dtype=np.intp)
     near, logs = log_affinities(read_mixture(mixture), labels, labels)
-    clusters = np.array([[cluster_of[k] for k in others] for others in near.tolist()])
-    # Of many components, only the nearest are known; others are as good as apart.
-    affinities = np.full((len(labels), len(labels)), -1e6)
-    np.put_along_axis(affinities, clusters, logs, axis=1)
-    # A component need not be among the nearest of one that is among its own nearest.
-    return np.maximum(affinities, affinities.T)
+    cluster_of = np.empty(labels.max(initial=-1) + 1, dtype=np.intp)
+    cluster_of[labels] = np.arange(len(labels))
+    return cluster_of[near], logs
+
+
+def _affinities_with(mixture: Any, components: list[int], landmarks: Array) -> Array:
+    """Return the logarithms of the overlaps (K, L) of all clusters with the first landmarks."""
+    labels = np.array(components, dtype=np.intp)
+    return log_affinities_with_first(read_mixture(mixture), labels[landmarks], labels)
 
 
 def _clusters(
@@ -318,8 +329,12 @@ def _points(
     n_rows = len(clusters)
     rng = np.random.default_rng(0)
     indices = np.sort(rng.choice(n_rows, min(n_points, n_rows), replace=False))
-    resp = mixture.predict_proba(safe_indexing(X, indices))[:, components]
-    xy = row_positions(resp, positions, radii).round(3)
+    middles = np.empty((len(indices), 2))
+    spreads = np.empty(len(indices))
+    for part in parts_of_rows(len(indices), len(radii)):
+        resp = mixture.predict_proba(safe_indexing(X, indices[part]))[:, components]
+        middles[part], spreads[part] = row_middles(resp, positions, radii)
+    xy = row_positions(middles, spreads).round(3)
     return {
         "x": xy[:, 0].tolist(),
         "y": xy[:, 1].tolist(),
@@ -404,22 +419,31 @@ def _first_leaf(path: ComponentPath, node: int) -> int:
     return first
 
 
-def _merges_by_overlap(affinities: Array) -> list[list[int]]:
+def _merges_by_overlap(neighbours: Array, affinities: Array) -> list[list[int]]:
     """Return the pairs of nodes that a tree joins, those that overlap most first.
 
     Minus the log-overlap of two Gaussian components of one covariance is the square of a
     Mahalanobis distance, of which Ward's method takes the root. It prefers nodes of like sizes: a
     linkage by mean overlaps adds one component after the other to the same node.
     """
-    if len(affinities) < 2:
+    K = len(neighbours)
+    if K < 2:
         return []
     squares = np.maximum(-affinities, 0)
-    np.fill_diagonal(squares, 0)
-    known = squares[squares < 1e6]
+    clusters = np.arange(K)[:, np.newaxis]
+    known = squares[(neighbours != clusters) & (squares < 1e6)]
     # Components that are not among the nearest of each other are as far as the farthest known.
-    squares = np.minimum(squares, known.max() if known.max() > 0 else 1.0)
-    condensed = squareform(np.sqrt(squares), checks=False)
-    return hierarchy.linkage(condensed, "ward")[:, :2].astype(int).tolist()
+    largest = known.max(initial=0) or 1.0
+    # The pairs (i, j), i < j, in the order of i and then j, as SciPy has them.
+    condensed = np.full(K * (K - 1) // 2, largest)
+    for is_first in (clusters < neighbours, clusters > neighbours):
+        i, others = np.nonzero(is_first)
+        j = neighbours[i, others]
+        i, j = np.minimum(i, j), np.maximum(i, j)
+        pairs = K * i - i * (i + 1) // 2 + j - i - 1
+        # A component need not be among the nearest of one that is among its own nearest.
+        condensed[pairs] = np.minimum(condensed[pairs], squares[is_first])
+    return hierarchy.linkage(np.sqrt(condensed, out=condensed), "ward")[:, :2].astype(int).tolist()
 
 
 def _merges_of_path(path: ComponentPath, cluster_of: dict[int, int]) -> list[list[int]]:

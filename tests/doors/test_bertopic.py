@@ -31,6 +31,16 @@ found, _ = model.fit_transform(texts, embeddings)
 assert (np.array(found) == labels).mean() > 0.9, found  # topics are sorted by size
 words = [set(word for word, _ in model.get_topic(k)[:3]) for k in range(3)]
 assert words == [set(topic.split()) for topic in topics]
+mixture = model.hdbscan_model
+reduced = model.umap_model.transform(embeddings)
+mixture.calibrate(reduced, random_state=0)
+model.probabilities_ = mixture.probabilities_
+shown = model.get_document_info(texts)["Probability"]
+assert (shown == mixture.probabilities_).all()
+topic_of = model.topic_mapper_.get_mappings()
+components = sorted(set(topic_of) - {{-1}}, key=topic_of.get)
+of_all_topics = mixture.predict_proba(reduced)[:, components]
+assert (of_all_topics.argmax(axis=1) == found).all()
 if "hdbscan" not in {left_out}:
     assert model.transform(texts[:5], embeddings[:5])[0] == found[:5]
 """

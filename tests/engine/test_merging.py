@@ -263,3 +263,16 @@ def test_the_nearest_of_many_points_are_found(scale):
     found = points[nearest_points(points, points, 16, but_itself=True)] / scale
     distances = np.sort(np.linalg.norm(points[:, np.newaxis] / scale - found, axis=2))
     assert_allclose(distances, KDTree(points / scale).query(points / scale, 17)[0][:, 1:], 1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clusters_whose_covariances_have_vanished_have_finite_losses(kind):
+    """Values below the least float are zero."""
+    shape = COVARIANCE_TYPES[kind].shape(3, 2)
+    covariances = np.zeros(shape)
+    covariances[0] = np.eye(2) if kind == "full" else 1.0
+    means = np.array([[0.0, 0], [4, 0], [0, 4]])
+    cost = EllipticalMergeCost(np.full(3, 10.0), means, covariances, COVARIANCE_TYPES[kind])
+    losses = cost.all_losses()
+    assert np.isfinite(losses).all()
+    assert (losses[~np.eye(3, dtype=bool)] > 0).all()

@@ -1,5 +1,7 @@
 """Mixtures can be fitted to degenerate rows, and to rows in unusual arrays."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -171,3 +173,15 @@ def test_how_rows_are_stored_does_not_matter(estimator, stored):
     assert odd.probabilities_.dtype == kind
     assert odd.lower_bound_ == plain.lower_bound_
     assert_array_equal(odd.predict_proba(rows), plain.predict_proba(rows))
+
+
+@pytest.mark.parametrize("kind", [SparseGaussianMixture, StudentTMixture])
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_rows_at_two_points_are_fitted_or_refused_under_a_tiny_regularizer(kind, covariance_type):
+    """What is left of a covariance that cannot be factorized may be too large to be squared."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(2, 4))[rng.integers(2, size=12)]
+        mixture = kind(2, covariance_type=covariance_type, reg_covar=1e-300, random_state=0)
+        with suppress(ValueError):  # refused where the rows of a component lie in a subspace
+            assert_finite(mixture.fit(X), X)

@@ -11,6 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from skvmf import RelativeGMM
 
+from ..hooks import few_rows_in_blocks
+
 RNG = np.random.default_rng(1)
 CLASSES = RNG.integers(4, size=400)
 CENTRES = np.array([[0.0, 4], [6, 1], [12, 9], [18, 6]])
@@ -142,3 +144,24 @@ def test_rows_of_a_class_that_has_left_contradict_nothing():
     known[0] = 2
     expected = deepcopy(mixture).fit(rows).means_
     assert_array_equal(mixture.fit(rows, known_labels=known).means_, expected)
+
+
+def test_blocks_without_a_row_of_a_known_class_add_nothing():
+    known = np.full(400, -1)
+    known[-10:] = CLASSES[-10:]
+    expected = new(4).fit(BLOBS, known_labels=known).means_
+    with few_rows_in_blocks():
+        assert_allclose(new(4).fit(BLOBS, known_labels=known).means_, expected)
+
+
+@pytest.mark.parametrize("entrance", ["fit", "warm start"])
+def test_covariances_that_are_fixed_say_what_chance_is(entrance):
+    """They are far smaller than those of the rows, of which the means are in the other order."""
+    rows = BLOBS[:40] * [0.1, 1.0]
+    known = np.where(CLASSES[:40] == 0, 1, np.where(CLASSES[:40] == 1, 0, -1))
+    options = {"fixed": ("covariances",), "precisions_init": np.full((4, 2), 1e4)}
+    mixture = new(4, **options)
+    if entrance == "warm start":
+        mixture.set_params(warm_start=True).fit(rows)
+    with pytest.raises(ValueError, match="contradict the order of the components"):
+        mixture.fit(rows, known_labels=known)

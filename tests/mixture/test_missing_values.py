@@ -468,6 +468,8 @@ def test_predicted_features_have_names_dtypes_and_errors():
     far = mixture.predict_features([1], [[1e200, -1e200, 1e200]], quantiles=[0.1])
     assert all(np.isfinite(values).all() for values in far.values())
     with pytest.raises(ValueError, match="3 features as input"):
+        mixture.predict_features([1], X[:, :2])
+    with pytest.raises(ValueError, match=r"other 3 features, and has all 4: .*to predict, \[1\]"):
         mixture.predict_features([1], X)
     with pytest.raises(ValueError, match="fewer than all 4"):
         mixture.predict_features([0, 1, 2, 3], X[:, :0])

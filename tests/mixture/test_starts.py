@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf._engine.search.overseeding import Overseeding
+from skvmf.datasets import make_vonmises_fisher_blobs
 
 from .kinds import MIXTURES, PLANE
 
@@ -344,3 +345,35 @@ def test_several_starts_are_compared_on_the_same_rows(monkeypatch):
     monkeypatch.setattr(Overseeding, "run", noted)
     VonMisesFisherMixture(len(centres), n_init=2, random_state=0, max_iter=0).fit(X)
     assert sizes == [9000, 9000]
+
+
+@pytest.mark.parametrize("seed", [13, 18])
+def test_two_clusters_that_share_a_component_are_told_apart(seed, monkeypatch):
+    """Rounds of seeds at rows had left two of thirty clusters in one component."""
+    monkeypatch.setattr("skvmf.mixture._base._MIN_ROWS", 100)
+    X, centres = directions(0.2)
+    true = VonMisesFisherMixture(len(centres), means_init=centres).fit(X).lower_bound_
+    found = VonMisesFisherMixture(len(centres), random_state=seed).fit(X).lower_bound_
+    assert found > true - 0.01
+
+
+@pytest.mark.parametrize("seed", [2, 4])
+def test_the_best_of_several_starts_is_that_of_the_mixtures_own_components(seed):
+    """Starts are of one concentration: among unequal clusters the best splits the widest one."""
+    X, _ = make_vonmises_fisher_blobs(
+        3000, 3, centers=4, concentration=[5.0, 20.0, 60.0, 100.0], random_state=seed
+    )
+    mixture = VonMisesFisherMixture(4, concentration_prior=1, random_state=0)
+    first = mixture.fit(X).lower_bound_
+    best = mixture.set_params(n_init=5).fit(X).lower_bound_
+    assert best > first - mixture.tol
+
+
+def test_starts_are_compared_with_the_prior_that_a_fit_takes():
+    """Without it, all starts end in one place, and none is better than another."""
+    X = load_digits().data
+    bounds = [
+        VonMisesFisherMixture(10, n_init=n_init, random_state=0).fit(X).lower_bound_
+        for n_init in (1, 4)
+    ]
+    assert bounds[1] > bounds[0] + 0.03

@@ -289,3 +289,35 @@ def test_clusters_are_found_where_values_are_missing(share):
         mixture = SparseGaussianMixture(5, random_state=0, **options).fit(rows)
         oracle = SparseGaussianMixture(5, init_params=labels, **options).fit(rows)
         assert mixture.lower_bound_ > oracle.lower_bound_ - 0.02
+
+
+@pytest.mark.parametrize("kind", [SparseGaussianMixture, StudentTMixture])
+@pytest.mark.parametrize("weight", [1e-20, 1e-100, 1e-300])
+def test_powers_of_two_change_no_bit_where_one_row_has_nearly_all_weight(kind, weight):
+    weights = np.full(len(X), weight)
+    weights[7] = 1.0
+    means = X[[0, 60, 150]]
+    fits = [
+        kind(3, fixed=("means", "weights"), means_init=means * units, reg_covar=0, max_iter=0).fit(
+            X * units, sample_weight=weights
+        )
+        for units in (1.0, POWERS)
+    ]
+    assert_array_equal(fits[0].labels_, fits[1].labels_)
+    assert_array_equal(fits[0].probabilities_, fits[1].probabilities_)
+
+
+@pytest.mark.parametrize("missing_values", ["error", "marginal"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_weigh_next_to_nothing_may_be_far_from_the_others(dtype, missing_values):
+    """In units of the spread of those that do, they are beyond the largest float."""
+    rows = (1e9 * np.random.default_rng(0).poisson(0.7, size=(30, 4))).astype(dtype)
+    weights = np.full(30, 1e-90)
+    weights[:5] = 1.0
+    rows[:5] = 1.0
+    if missing_values == "marginal":
+        rows[20, 1] = np.nan
+    mixture = SparseGaussianMixture(2, missing_values=missing_values, random_state=0)
+    mixture.fit(rows, sample_weight=weights)
+    assert np.isfinite(mixture.means_).all()
+    assert np.isfinite(mixture.lower_bound_)

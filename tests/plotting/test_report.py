@@ -20,9 +20,9 @@ from sklearn.pipeline import make_pipeline
 
 from skvmf import ComponentPath, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.datasets import make_vonmises_fisher_blobs
-from skvmf.inspection import component_stability, component_summary
+from skvmf.inspection import _components, component_stability, component_summary
 from skvmf.plotting import cluster_report
-from skvmf.plotting._displays import map_positions
+from skvmf.plotting._displays import map_landmarks, map_positions
 from skvmf.plotting._word_index import word_index
 
 WORDS = ["apple pear", "violin cello", "granite slate", "sparrow finch", "copper zinc"]
@@ -507,11 +507,42 @@ def test_discs_of_a_map_of_many_clusters_are_apart():
     points = 3 * rng.normal(size=(1500, 3))
     radii = np.sqrt(rng.dirichlet(np.ones(1500)))
     log_affinities = np.array([-((points - point) ** 2).sum(axis=1) / 8 for point in points])
-    positions = map_positions(log_affinities, radii)
+    landmarks = map_landmarks(radii)
+    positions = map_positions(log_affinities[:, landmarks], landmarks, radii)
     for i in range(len(points)):
         distances = np.linalg.norm(positions - positions[i], axis=1)
         distances[i] = np.inf
         assert (distances > 0.99 * (radii + radii[i])).all()
+
+
+def test_near_clusters_are_near_on_a_map_of_more_than_are_compared(report, monkeypatch):
+    """Of many clusters only neighbours are compared, and all of them with some landmarks."""
+    monkeypatch.setattr(_components, "MAX_PAIRED", 50)
+    monkeypatch.setattr(_components, "NEAREST", 4)
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2], 20)
+    directions = 8 * np.eye(8)[group] + rng.normal(size=(60, 8))
+    y = np.repeat(np.arange(60), 10)
+    X = directions[y] + 0.3 * rng.normal(size=(600, 8))
+    mixture = VonMisesFisherMixture(60, init_params=y, max_iter=0).fit(X)
+    clusters = Page(report(mixture, X)).data["clusters"]
+    group = group[[each["k"] for each in clusters]]
+    positions = np.array([[each["x"], each["y"]] for each in clusters])
+    middles = np.array([positions[group == i].mean(axis=0) for i in range(3)])
+    distances = np.linalg.norm(positions[:, np.newaxis] - middles, axis=2)
+    np.testing.assert_array_equal(distances.argmin(axis=1), group)
+
+
+def test_a_background_that_has_every_row_is_reported(report):
+    X, _ = make_vonmises_fisher_blobs(50, 4, centers=2, random_state=0)
+    mixture = VonMisesFisherMixture(
+        2, background=True, weight_concentration_prior=-30.0, random_state=0
+    )
+    with pytest.warns(UserWarning, match="leaves the background alone"):
+        mixture.fit(X)
+    data = Page(report(mixture, X)).data
+    assert data["clusters"] == data["merges"] == []
+    assert data["n_outliers"] == 50
 
 
 def test_student_t_components_are_as_near_as_they_overlap(tmp_path):

@@ -5,7 +5,7 @@ import time
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import HDBSCAN, MiniBatchKMeans
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import normalize
 
@@ -25,49 +25,56 @@ WINDOW = 10
 PURE = 0.4
 
 
+HEADS = (
+    "late groups found in ten days",
+    "births",
+    "births of late groups",
+    "late groups with ids",
+    "deaths",
+    "ended groups dead in 30 days",
+    "rows that keep their id",
+    "NMI of the last ten days",
+    "CPU seconds a day",
+)
+
+
 @item(
     "guide.tracker",
     "clusters of a stream that come and go",
-    needs=(MESSAGES, "wordllama"),
-    small={"seeds": 1, "components": (4,), "days": 14, "a_day": 6},
+    needs=(MESSAGES, "stoplist_smart.txt", "wordllama"),
+    small={"seeds": 1, "components": (4,), "days": 14, "a_day": 6, "few": 1},
 )
-def tracker(setting, seeds=10, components=(15, 40), days=60, a_day=14):
+def tracker(setting, seeds=10, components=(15, 40), days=60, a_day=14, few=2):
     """Send messages day by day, some groups late and some not to the end, and see who notices."""
     messages = texts.read(setting.file(MESSAGES))
     X = embedded([message["text"].partition("\n\n")[2] for message in messages])
     y = np.unique([message["label"] for message in messages], return_inverse=True)[1]
     kept = X.any(axis=1)
     X, y = normalize(X[kept] - X[kept].mean(axis=0)), y[kept]
-    found, anew = {}, []
+    come_and_go = Figures("Streams of messages in which groups come and end")
+    stationary = Figures("Streams of messages in which nothing changes")
     for seed in range(seeds):
-        batches, late, ends = stream(y, seed, days, a_day)
-        for name, follower in followers(seed, components):
-            own = followed(follower, X, y, batches, late, ends)
-            found.setdefault("groups come and end", {}).setdefault(name, []).append(own)
-        anew.append(fitted_to_the_last_days(components[0], X, y, batches, seed))
-        batches, late, ends = stream(y, seed, days, min(a_day, 10), stationary=True)
-        name, follower = next(followers(seed, components))
-        own = followed(follower, X, y, batches, late, ends)
-        found.setdefault("nothing changes", {}).setdefault(name, []).append(own)
-    heads = [
-        *(
-            "late groups found in ten days",
-            "births",
-            "births of late groups",
-            "late groups with ids",
-        ),
-        *("deaths", "ended groups dead in 30 days", "rows that keep their id"),
-        *("NMI of the last ten days", "CPU seconds a day"),
-    ]
-    tables = []
-    for title, methods in found.items():
-        table = Table(f"Streams of messages in which {title}", ["method", *heads], digits=2)
-        for name, figures in methods.items():
-            table.add(name, *np.transpose(figures))
-        if not tables:
-            name = f"a mixture of {components[0]} fitted to the last ten days"
-            table.add(name, *[None] * 7, anew, None)
-        tables.append(table)
+        own = stream(y, seed, days, a_day)
+        of_others = others(seed, components[0]) if seed < few else ()
+        for name, follower in (*trackers(seed, components), *of_others):
+            come_and_go.add(name, followed(follower, X, y, *own))
+        name = f"a mixture of {components[0]} fitted to the last ten days"
+        nmi = fitted_to_the_last_days(components[0], X, y, own[0], seed)
+        come_and_go.add(name, [None] * 7 + [nmi, None])
+        own = stream(y, seed, days, min(a_day, 10), stationary=True)
+        for name, follower in trackers(seed, components[:1]):
+            stationary.add(name, followed(follower, X, y, *own))
+    other_rows = Figures("Streams of the same messages as other rows")
+    words, y = texts.news20(setting.data)
+    y = np.unique(y, return_inverse=True)[1]
+    latent = TruncatedSVD(64, random_state=0).fit_transform(words)
+    for rows, X in (("LSA, 64 features", latent), ("tf-idf in CSR", words)):
+        for seed in range(few):
+            own = stream(y, seed, days, a_day)
+            for name, follower in trackers(seed, components[:1]):
+                other_rows.add(f"{rows}: {name}", followed(follower, X, y, *own))
+            nmi = fitted_to_the_last_days(components[0], X, y, own[0], seed)
+            other_rows.add(f"{rows}: fitted to the last ten days", [None] * 7 + [nmi, None])
     return Record(
         f"Messages of the 20 newsgroups, 256 features by wordllama, centred; {days} days of about "
         f"{a_day} rows of each group, the first {FIRST} of which are fitted at once; five groups "
@@ -75,9 +82,28 @@ def tracker(setting, seeds=10, components=(15, 40), days=60, a_day=14):
         "most of its rows, and as found if that is more than two fifths. HDBSCAN is fitted every "
         "night to the window in ten principal components, and its clusters take the ids of those "
         "of the night before by the Hungarian method; its outliers count as a cluster for the NMI.",
-        f"orders of the rows 0 to {seeds - 1}",
-        tables,
+        f"orders of the rows 0 to {seeds - 1}; of other methods and other rows 0 to {few - 1}",
+        [figures.table() for figures in (come_and_go, stationary, other_rows)],
     )
+
+
+class Figures:
+    """The figures of methods in streams, one list for each stream."""
+
+    def __init__(self, title):
+        self.title, self.of_methods = title, {}
+
+    def add(self, method, figures):
+        """Add the figures of a stream."""
+        self.of_methods.setdefault(method, []).append(figures)
+
+    def table(self):
+        """Return a table with a row for each method."""
+        table = Table(self.title, ["method", *HEADS], digits=2)
+        for method, streams in self.of_methods.items():
+            columns = zip(*streams, strict=True)
+            table.add(method, *(None if None in own else np.array(own) for own in columns))
+        return table
 
 
 def stream(y, seed, days, a_day, stationary=False):
@@ -99,17 +125,20 @@ def stream(y, seed, days, a_day, stationary=False):
     return batches, late, ends
 
 
-def followers(seed, components):
-    """Yield names and what follows a stream."""
-    for K in components:
-        mixture = VonMisesFisherMixture(K, concentration_type="tied", random_state=seed)
-        yield f"ClusterTracker, {K} at first", Tracked(ClusterTracker(mixture, random_state=seed))
-    K = components[0]
+def others(seed, K):
+    """Yield names and what else follows a stream, with K clusters or as many as it finds."""
     kmeans = MiniBatchKMeans(K, n_init=3, random_state=seed)
     yield f"MiniBatchKMeans.partial_fit, {K}", KMeansFollower(kmeans)
     mixture = VonMisesFisherMixture(K, concentration_type="tied", random_state=seed)
     yield f"a mixture of {K} anew every night, matched", Nightly(mixture.fit_predict)
     yield "HDBSCAN anew every night, matched", Nightly(dense)
+
+
+def trackers(seed, components):
+    """Yield names and trackers of so many clusters at first."""
+    for K in components:
+        mixture = VonMisesFisherMixture(K, concentration_type="tied", random_state=seed)
+        yield f"ClusterTracker, {K} at first", Tracked(ClusterTracker(mixture, random_state=seed))
 
 
 def dense(X):
@@ -134,7 +163,7 @@ class Tracked:
         """Return ids of the rows of a day."""
         n_events = len(self.estimator.events_)
         ids = self.estimator.partial_fit(X).labels_
-        self.sizes = [*self.sizes, len(X)][-WINDOW:]
+        self.sizes = [*self.sizes, len(ids)][-WINDOW:]
         moved = 0
         for event in self.estimator.events_[n_events:]:
             if event["kind"] == "birth":

@@ -1,6 +1,8 @@
 """What a mixture says of some features given the others: means, variances and quantiles."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri, softmax, stdtr, stdtrit
@@ -86,17 +88,25 @@ def _of_components(
     """Return mean, variance and quantiles, (n, m, 2+q), of means (n, K, m) and their scales."""
     shares = resp[..., np.newaxis]
     mean = (shares * means).sum(axis=1)
-    is_normal = np.ndim(dof) == 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # Of two or fewer degrees of freedom, no variance is finite.
-        factor = 1.0 if is_normal else np.where(dof > 2, dof / (dof - 2), np.inf)
+    factor: float | Array
+    quantile: Callable[[float], Any]  # of a standard component
+    distribution: Callable[[Array], Array]  # the shares of its rows below some values
+    if np.ndim(dof) == 0:  # normal components
+        factor = 1.0
+        quantile = ndtri
+        distribution = ndtr
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Of two or fewer degrees of freedom, no variance is finite.
+            factor = np.where(dof > 2, dof / (dof - 2), np.inf)
+        quantile = partial(stdtrit, dof)
+        distribution = partial(stdtr, dof)
     spread = scales**2 * factor + (means - mean[:, np.newaxis]) ** 2
     variance = np.where(shares > 0, shares * spread, 0).sum(axis=1)
 
     quantiles = []
     for level in levels:
-        at = ndtri(level) if is_normal else stdtrit(dof, level)
-        of_components = means + scales * at
+        of_components = means + scales * quantile(level)
         # Between the least and the largest of the components': there the shares below cross it.
         reached = np.where(shares > 0, of_components, np.inf)
         low = reached.min(axis=1)
@@ -104,7 +114,7 @@ def _of_components(
         for _ in range(_HALVINGS):
             middle = low + (high - low) / 2
             z = (middle[:, np.newaxis] - means) / scales
-            below = (shares * (ndtr(z) if is_normal else stdtr(dof, z))).sum(axis=1)
+            below = (shares * distribution(z)).sum(axis=1)
             low = np.where(below < level, middle, low)
             high = np.where(below < level, high, middle)
         quantiles.append(high)

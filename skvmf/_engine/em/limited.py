@@ -83,7 +83,10 @@ class LimitedPoint(Point):
         for _ in range(_MAX_ASCENTS):
             candidates = best_components(point, self.steps.rows)
             offsets = ascend(candidates, self.limits, point.offsets, temperature)
-            point = point.at(replace(point.params, offsets=offsets if offsets.any() else None))
+            params = replace(point.params, offsets=None)  # which stands for zeros
+            if offsets.any():
+                params = replace(params, offsets=offsets)
+            point = point.at(params)
             if not self.limits.broken(candidates.counts(offsets, temperature)):
                 break
         return point

@@ -92,7 +92,9 @@ def run_em(
         The `point` of the best bound and the `bounds` of all steps, among others.
     """
     state = start if isinstance(start, EMState) else EMState(start)
-    point, comparable, best = state.point, state.comparable, state.best
+    point = state.point
+    comparable = state.comparable
+    best = state.best
     bounds = list(state.bounds[:-1])  # the last is found again
     with limited_blas():
         for n_iter in range(len(bounds), max_iter + 1):
@@ -114,6 +116,7 @@ def run_em(
                     n_iter, point = best
                     stats = point.expect(rows)
                 return EMResult(point, bounds[: n_iter + 1], n_iter, converged, bool(stop), stats)
-            before, point = point, point.maximize(stats, rows)
-            comparable = before.comparable(point)
+            after = point.maximize(stats, rows)
+            comparable = point.comparable(after)
+            point = after
     raise ValueError(f"max_iter must be >= 0, got {max_iter}.")

@@ -11,7 +11,7 @@ from ..families.background import NO_BACKGROUND, Background
 from ..families.family import AnyFamily, Constraint, Scores, Update
 from ..families.params import Params
 from ..families.responsibilities import Responsibilities
-from ..families.statistics import Statistics
+from ..families.statistics import ROUNDING_OF_COUNTS, Statistics
 from ..rows.blocks import Block
 from ..rows.sources import RowSource
 from .loop import EMResult
@@ -376,7 +376,7 @@ class Point:
         mixture = self.mixture
         params = self.params
         K = params.n_components
-        empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
+        empty = stats.counts <= ROUNDING_OF_COUNTS * stats.total
         counts = np.where(empty, 0.0, stats.counts)
         components = params.components
         singular = np.zeros(K, dtype=bool)

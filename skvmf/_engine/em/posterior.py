@@ -48,11 +48,15 @@ class FenchelYoungPosterior:
         """
         if self.temperature == 0:
             labels, counts, values = self.label(scores, weights, row_weights)
-            factors = row_weights if row_scales is None else row_weights * row_scales
+            factors = row_weights
+            if row_scales is not None:
+                factors = row_weights * row_scales
             return HardResponsibilities(labels, factors), counts, values
-        counts, values = np.zeros(len(weights)), np.empty(len(scores.unnormalized))
+        counts = np.zeros(len(weights))
+        values = np.empty(len(scores.unnormalized))
         slopes, offsets, shift = self._arguments(scores, weights)
-        row_scales = np.ones(len(row_weights)) if row_scales is None else row_scales
+        if row_scales is None:
+            row_scales = np.ones(len(row_weights))
         arguments = scores.unnormalized, slopes, offsets, row_weights, row_scales, counts, values
         if self.tsallis:
             entmax_rows(*arguments, float(self.alpha))
@@ -67,7 +71,8 @@ class FenchelYoungPosterior:
         """Return each row's value alone, (n,), as `assign` does; `scores` may be used up."""
         if self.tsallis or self.temperature == 0:
             return self.assign(scores, weights, np.ones(len(scores.unnormalized)))[2]
-        products, values = scores.unnormalized, np.empty(len(scores.unnormalized))
+        products = scores.unnormalized
+        values = np.empty(len(products))
         slopes, offsets, shift = self._arguments(scores, weights)
         log_sum_rows(products, slopes, offsets, values, work_space(products))
         values += shift
@@ -80,7 +85,8 @@ class FenchelYoungPosterior:
         """Return the most responsible component, the weighted counts, and its score."""
         n = len(scores.unnormalized)
         labels = np.empty(n, dtype=np.int32)
-        counts, values = np.zeros(len(weights)), np.empty(n)
+        counts = np.zeros(len(weights))
+        values = np.empty(n)
         slopes, offsets, shift = self._arguments(scores, weights)
         arguments = scores.unnormalized, slopes, offsets, row_weights, counts, values, labels
         argmax_rows(*arguments, work_space(scores.unnormalized))
@@ -99,13 +105,14 @@ class FenchelYoungPosterior:
         That is T (<counts, eta> - N Omega*(eta)), of eq. 16. For softmax and hard responsibilities
         it is sum of counts * log weights, which a prior's mode maximizes together with the prior.
         """
-        alive = weights > 0
-        fit = counts[alive] @ self._prior_scores(weights)[alive]
+        in_use = weights > 0
+        fit = counts[in_use] @ self._prior_scores(weights)[in_use]
         return float(self.temperature * (fit - counts.sum() * self._conjugate(weights)))
 
     def _arguments(self, scores: Scores, weights: Array) -> tuple[Array, Array, float]:
         """Return slopes and offsets as row kernels take them, and by how much they then miss."""
-        temperature, dtype = self.temperature or 1.0, scores.unnormalized.dtype
+        temperature = self.temperature or 1.0
+        dtype = scores.unnormalized.dtype
         offsets = self._prior_scores(weights) + scores.bias / temperature
         shift = float(offsets.max())  # float32 offsets keep their differences
         if scores.slopes is None:
@@ -128,8 +135,8 @@ class FenchelYoungPosterior:
 
         Omega(weights) is <weights, eta> / alpha where weights sum to one.
         """
-        alive = weights[weights > 0]
-        return float(alive @ self._prior_scores(alive)) * (self.alpha - 1) / self.alpha
+        in_use = weights[weights > 0]
+        return float(in_use @ self._prior_scores(in_use)) * (self.alpha - 1) / self.alpha
 
 
 SOFTMAX = FenchelYoungPosterior()  # whose values are the log-densities of a mixture

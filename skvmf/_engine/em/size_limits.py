@@ -215,6 +215,8 @@ def ascend(
     total = float(candidates.weights.sum())
     lowest = offsets - candidates.reach
     highest = offsets + candidates.reach
+    # First steps are a part of a gap, as one that is too short grows fast. Where all scores are
+    # equal any length will do.
     gap = max(candidates.typical_gap, temperature, 1e-3)
     steps = np.full(len(offsets), gap / 4)
     last = np.zeros(len(offsets), dtype=int)
@@ -241,8 +243,10 @@ def ascend(
         moved = offsets + directions * steps
         offsets = np.clip(np.where(moved * offsets < 0, 0.0, moved), lowest, highest)
         last = directions
-    # Further on, other components are candidates.
-    return best if best_rank[0] <= limits.tolerance else offsets
+    least_outside, _ = best_rank
+    if least_outside <= limits.tolerance:
+        return best
+    return offsets  # the farthest: from there, other components are candidates
 
 
 def move_rows(labels: Array, own: Array, candidates: Candidates, limits: SizeLimits) -> Array:

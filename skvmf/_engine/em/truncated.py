@@ -202,7 +202,8 @@ class _Near:
     cells: "_Cells"
 
     def __call__(self, span: Span) -> Statistics:
-        family, params = self.point.family, self.point.params
+        family = self.point.family
+        params = self.point.params
         sums: list[Array] = []
         total = Statistics(
             value=0.0,

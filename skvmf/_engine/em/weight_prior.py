@@ -8,7 +8,7 @@ from ..._typing import Array
 from ...distributions.modified_dirichlet import checked_sizes, modes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModifiedDirichlet:
     """The modified Dirichlet on the weights; flat if alpha is 1 and the floor is zero.
 

@@ -15,7 +15,7 @@ from .params import Params
 FIRST_WEIGHT = 0.1  # of a background, before any rows have been seen: few rows are outliers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Background:
     """The uniform outlier component of a mixture, or nothing.
 
@@ -62,7 +62,9 @@ class Background:
         """Logarithms of the widths of the box (d,), in the units of its density."""
         assert self.bounds is not None
         widths = self.bounds[1] - self.bounds[0]
-        return np.log(widths if self.units is None else widths / self.units)
+        if self.units is not None:
+            widths = widths / self.units
+        return np.log(widths)
 
     def in_units(self, units: Array) -> "Background":
         """Return the background of rows whose features are divided by units (d,)."""

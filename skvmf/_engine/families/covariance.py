@@ -131,6 +131,8 @@ class CovarianceType(ABC):
 
     def pseudo_rows(self, d: int) -> float:
         """Return how many pseudo-rows with the pooled covariance shrink that of a few rows."""
+        # Two rows, and eight numbers: of few features a row tells little. More pseudo-rows draw all
+        # components to one shape, fewer leave one of a few rows next to no width.
         return 2 + 8 / d
 
     def regularized(self, covariances: Array, reg: float | Array) -> Array:
@@ -245,6 +247,7 @@ class Full(CovarianceType):
         """Return whether matrices are symmetric, at any units of the features."""
         roots = np.sqrt(np.maximum(self.variances(matrices), 0))
         gaps = np.abs(matrices / 2 - self._transposed(matrices) / 2)
+        # A tolerance for matrices of float32, or with six printed digits.
         return bool((gaps <= 1e-5 * roots[..., :, None] * roots[..., None, :]).all())
 
     def draw(self, means: Array, covariances: Array, counts: Array, rng: Any) -> Array:
@@ -343,6 +346,7 @@ class Diagonal(CovarianceType):
     def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         """Return the variances, 0 where rounding is all that is left of the moments."""
         variances = super().estimate(counts, first, second)
+        # Each of a few operations has rounded by half an EPS at most.
         variances[variances <= 8 * EPS * second] = 0
         return variances
 
@@ -412,7 +416,10 @@ def _precisions_cholesky(covariances: Array) -> Array:
     d = covariances.shape[-1]
     factors = [lapack.dpotrf(covariance, lower=True, clean=True) for covariance in covariances]
     failed = np.array([info != 0 for _, info in factors])
-    pivots = np.array([lower.diagonal() for lower, _ in factors]) ** 2
+    roots = np.array([lower.diagonal() for lower, _ in factors])
+    # What an attempt that failed has left need be no root, and its square may overflow.
+    roots[failed] = 0
+    pivots = roots**2
     # A pivot is what sums of d products leave of a variance: less than their rounding is none.
     rounding = 4 * d * EPS * np.diagonal(covariances, axis1=-2, axis2=-1)
     singular = failed | (pivots <= np.maximum(rounding, TINY)).any(axis=1)

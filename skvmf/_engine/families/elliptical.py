@@ -20,7 +20,7 @@ UNIT_PRECISION = 2.0**24
 Shape = TypeVar("Shape", bound=GaussianComponents)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Elliptical(Family[Shape]):
     """Components with a mean and a matrix of some covariance type."""
 
@@ -55,7 +55,9 @@ class Elliptical(Family[Shape]):
         if self.units is None or self.divided:
             return 0.0
         logs = np.log(self.units)
-        return logs.sum() if block.missing is None else ~np.isnan(block.X) @ logs
+        if block.missing is None:
+            return logs.sum()
+        return ~np.isnan(block.X) @ logs
 
     @property
     def regularization(self) -> float | Array:

@@ -30,7 +30,7 @@ _ADVICE = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gaussian(Elliptical[GaussianComponents]):
     """Gaussian components with full, tied, diagonal or spherical covariances.
 
@@ -192,7 +192,8 @@ class Gaussian(Elliptical[GaussianComponents]):
         assert stats.centred_at is not None
         means = stats.centred_at + _mean_first(stats)
         if self.fixed_covariances:
-            means = means if centres is None else centres
+            if centres is not None:
+                means = centres
             return self.components(means, components.covariances)
         covariances = self._covariances(stats, components.covariances)
         of_data = self.type.of_data(stats.counts, means, covariances)
@@ -222,6 +223,8 @@ class Gaussian(Elliptical[GaussianComponents]):
         components = self.components(means, covariances)
         singular = np.isnan(components.log_det)
         if singular.any() and self.reg_covar > 0:  # else the rows may lie in a subspace
+            # Rounding adds up over features. A few times as much is above it, and changes nothing
+            # that is known of a covariance.
             regular = self.type.regularized(covariances, 8 * self.dim * self._rounding(stats))
             covariances = self.type.replaced(covariances, singular, by=regular)
             components = self.components(means, covariances)
@@ -328,7 +331,7 @@ class DiagonalGradients(Gradients):
 MIN_ROWS_PER_COMPONENT = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
     """Spherical Gaussians with n0 pseudo-observations each of the pooled variance."""
 
@@ -337,6 +340,8 @@ class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
     @classmethod
     def of(cls, family: Gaussian) -> "ShrunkSpherical":
         """Return the family for the same data with n0 = 1 + 8/d."""
+        # One row, and eight numbers: of few features a row tells little of a variance. More draw
+        # all components to one size, fewer leave one of two rows next to no width.
         return cls(family.dim, "spherical", scale=family.scale, n_pseudo=1 + 8 / family.dim)
 
     def maximize(
@@ -395,7 +400,7 @@ class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
         return self.components(means, weighted / (counts + self.n_pseudo))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ShrunkGaussian(Gaussian):
     """Gaussians with n0 pseudo-observations each, of the pooled shape and of their own size.
 
@@ -434,6 +439,8 @@ class ShrunkGaussian(Gaussian):
         pooled = covariances
         if not kind.shared:
             pooled = np.tensordot(counts / counts.sum(), covariances, 1)
+        # Of copies of a few rows there is nothing to pool: a small part of the mean variance, or of
+        # the data's, keeps matrices invertible.
         floor = max(1e-9 * float(np.mean(kind.variances(pooled))), 1e-12 * self.scale)
         pooled = kind.regularized(pooled, floor)
         shrunk = pooled if kind.shared else self._shrunk(covariances, counts, pooled)
@@ -441,11 +448,12 @@ class ShrunkGaussian(Gaussian):
         singular = np.isnan(updated.log_det)
         if singular.any():  # by rounding, beside a row very far away: then a sphere of its size
             sizes = np.maximum(kind.sizes(shrunk), floor)  # rounding can take them below zero
-            covariances = kind.regularized(
-                np.zeros_like(shrunk), sizes if kind.shared else sizes[:, None]
-            )
-            if not kind.shared:
-                covariances = kind.replaced(shrunk, singular, by=covariances)
+            nothing = np.zeros_like(shrunk)
+            if kind.shared:
+                covariances = kind.regularized(nothing, sizes)
+            else:
+                spheres = kind.regularized(nothing, sizes[:, None])
+                covariances = kind.replaced(shrunk, singular, by=spheres)
             updated = self.components(updated.means, covariances)
         return updated, np.zeros(len(counts), dtype=bool)
 

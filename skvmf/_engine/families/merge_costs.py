@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
-from .covariance import CovarianceType, per_component
+from .covariance import TINY, CovarianceType, per_component
 from .family import MergeCost
 
 # Clusters up to which all pairs are compared, and the products of their sums are kept: 32 MiB.
@@ -229,5 +229,9 @@ class EllipticalMergeCost(MergeCost):
         shrunk = (1 - pseudo) * covariances
         shrunk += pseudo * sizes * self._shape
         if covariances.ndim == 3:
-            return np.linalg.slogdet(shrunk)[1]
-        return np.log(shrunk).sum(axis=1) if covariances.ndim == 2 else self.dim * np.log(shrunk)
+            _, log_dets = np.linalg.slogdet(shrunk)
+        else:
+            logs = np.log(np.maximum(shrunk, TINY))
+            log_dets = logs.sum(axis=1) if covariances.ndim == 2 else self.dim * logs
+        # Covariances whose values have vanished have a finite loss, too.
+        return np.maximum(log_dets, self.dim * np.log(TINY))

@@ -77,8 +77,67 @@ class KeptApart(MergeCost):
         self._classes[i] = max(self._classes[i], self._classes[j])
 
 
-class _CheapestMerges:
-    """The clusters that are left, and the merge of each that loses least beyond chance.
+class _AllPairs:
+    """What merging each two clusters loses beyond chance, and the cheapest merge of each."""
+
+    def __init__(self, cost: MergeCost) -> None:
+        M = len(cost.counts)
+        self.cost = cost
+        self.left = np.ones(M, dtype=bool)
+        if M <= MAX_COMPARED_AT_ONCE:
+            counts = cost.counts
+            chance = chance_gain(counts, counts[:, np.newaxis], cost.dim)
+            self._excess = cost.all_losses() - chance
+        else:
+            clusters = np.arange(M)
+            self._excess = np.stack([_excess_losses(cost, i, clusters) for i in clusters.tolist()])
+        np.fill_diagonal(self._excess, np.inf)
+        self.least = self._excess.min(axis=1)
+        self.nearest = self._excess.argmin(axis=1)
+
+    def first(self) -> int:
+        """Return the cluster that is cheapest to merge."""
+        return int(self.least.argmin())
+
+    def remove(self, i: int) -> None:
+        self._take_out(i)
+        self._find_again(self.nearest == i)
+
+    def join(self, i: int, j: int) -> None:
+        """Add cluster j to cluster i."""
+        self.cost.merge(i, j)
+        self._take_out(j)
+        others = np.flatnonzero(self.left)
+        others = others[others != i]
+        excess = _excess_losses(self.cost, i, others)
+        self._excess[i, others] = excess
+        self._excess[others, i] = excess
+        is_closer = excess < self.least[others]
+        closer = others[is_closer]
+        self.least[closer] = excess[is_closer]
+        changed = (self.nearest == i) | (self.nearest == j)
+        self.nearest[closer] = i
+        changed[closer] = False
+        changed[i] = True
+        self._find_again(changed)
+
+    def _take_out(self, i: int) -> None:
+        self.left[i] = False
+        self._excess[i] = np.inf
+        self._excess[:, i] = np.inf
+        self.least[i] = np.inf
+        self.nearest[i] = -1
+
+    def _find_again(self, changed: Array) -> None:
+        """Find the cheapest merges of clusters (M,) of which a nearest one has changed."""
+        clusters = np.flatnonzero(changed)
+        rows = self._excess[clusters]
+        self.least[clusters] = rows.min(axis=1)
+        self.nearest[clusters] = rows.argmin(axis=1)
+
+
+class _PairsOfNeighbours:
+    """The clusters that are left, and the merge of each with a near one that loses least.
 
     A merge is out of date where the nearest of a cluster has been merged since: it is looked for
     again only if it is the cheapest of all.
@@ -91,29 +150,20 @@ class _CheapestMerges:
         self.least = np.full(M, np.inf)  # excess losses
         self.nearest = np.zeros(M, dtype=np.intp)
         self._out_of_date = np.zeros(M, dtype=bool)
-        self._compare_all()
+        self._compare_neighbours()
 
-    def _compare_all(self) -> None:
-        """Find the cheapest merge of each cluster, among all pairs or those of neighbours."""
+    def _compare_neighbours(self) -> None:
+        """Find the cheapest merge of each cluster that is left, among all once they are few."""
         clusters = np.flatnonzero(self.left)
-        self._neighbours = None
+        self._neighbours = [clusters] * len(self.left)
         if len(clusters) > MAX_PAIRED:
             self._neighbours = _neighbours(self.cost.points(), clusters)
-        elif len(clusters) == len(self.left) <= MAX_COMPARED_AT_ONCE:
-            counts = self.cost.counts
-            chance = chance_gain(counts, counts[:, np.newaxis], self.cost.dim)
-            excess = self.cost.all_losses() - chance
-            np.fill_diagonal(excess, np.inf)
-            self.least = excess.min(axis=1)
-            self.nearest = excess.argmin(axis=1)
-            return
         for i in clusters.tolist():
             self._update(i)
 
     def _candidates(self, i: int) -> Array:
         """Return the clusters that are left to merge with cluster i, which may itself be gone."""
-        known = self._neighbours
-        clusters = np.flatnonzero(self.left) if known is None else known[i]
+        clusters = self._neighbours[i]
         return clusters[self.left[clusters] & (clusters != i)]
 
     def _update(self, i: int) -> tuple[Array, Array]:
@@ -123,9 +173,7 @@ class _CheapestMerges:
         self.least[i] = np.inf
         if len(candidates) == 0:
             return candidates, np.empty(0)
-        counts = self.cost.counts
-        chance = chance_gain(counts[candidates], counts[i], self.cost.dim)
-        excess = self.cost.losses(i, candidates) - chance
+        excess = _excess_losses(self.cost, i, candidates)
         self.least[i] = excess.min()
         self.nearest[i] = candidates[excess.argmin()]
         return candidates, excess
@@ -136,8 +184,8 @@ class _CheapestMerges:
         while self._out_of_date[i]:
             self._update(i)
             i = int(self.least.argmin())
-        if self.least[i] == np.inf and self._neighbours is not None:  # none has a neighbour left
-            self._compare_all()
+        if self.least[i] == np.inf:  # none has a neighbour left
+            self._compare_neighbours()
             return self.first()
         return i
 
@@ -157,11 +205,10 @@ class _CheapestMerges:
         self._mark_out_of_date(i)
         self.remove(j)
         lists = self._neighbours
-        if lists is not None:
-            of_j = self._candidates(j)
-            for cluster in np.setdiff1d(of_j, np.append(lists[i], i)).tolist():
-                lists[cluster] = np.append(lists[cluster], i)
-            lists[i] = np.union1d(self._candidates(i), of_j)
+        of_j = self._candidates(j)
+        for cluster in np.setdiff1d(of_j, np.append(lists[i], i)).tolist():
+            lists[cluster] = np.append(lists[cluster], i)
+        lists[i] = np.union1d(self._candidates(i), of_j)
         candidates, excess = self._update(i)
         # Of the others' merges only those with cluster i have changed, and it may be nearer now.
         is_closer = excess < self.least[candidates]
@@ -169,6 +216,14 @@ class _CheapestMerges:
         self.least[closer] = excess[is_closer]
         self.nearest[closer] = i
         self._out_of_date[closer] = False
+
+
+def _excess_losses(cost: MergeCost, i: int, clusters: Array) -> Array:
+    """Return what merging cluster i with each of others (m,) loses beyond chance."""
+    if len(clusters) == 0:  # a contributed cost need not know what none of them is
+        return np.empty(0)
+    counts = cost.counts
+    return cost.losses(i, clusters) - chance_gain(counts[clusters], counts[i], cost.dim)
 
 
 def merge_greedily(
@@ -181,7 +236,8 @@ def merge_greedily(
     """
     if others is None:
         others = OtherRows()
-    cheapest = _CheapestMerges(cost)
+    few = len(cost.counts) <= MAX_PAIRED  # losses of all pairs take as much memory as products
+    cheapest = _AllPairs(cost) if few else _PairsOfNeighbours(cost)
     merges = []
     for _ in range(len(cost.counts) - n_clusters):
         i = cheapest.first()
@@ -243,6 +299,6 @@ def _roots_of_gains() -> tuple[Array, Array]:
     In steps of the root of p the table is finest where a gain changes fastest, at small p.
     """
     p = (np.arange(int(_STEPS_OF_ROOT * np.sqrt(0.5)) + 3) / _STEPS_OF_ROOT) ** 2
-    p = np.clip(p, 1e-12, 0.5)
+    p = np.clip(p, 1e-12, 0.5)  # the quantile of 0 is infinite, and its gain 0
     roots = np.exp(-0.5 * ndtri(p) ** 2) / np.sqrt(4 * np.pi * p * (1 - p))
     return roots, np.diff(roots)

@@ -91,7 +91,9 @@ class ObservedRows:
         if units is not None:
             mantissas, exponents = np.frexp(units)
             powers = np.ldexp(1.0, exponents)
-            X, means, roots = X / powers, means / powers, roots * powers
+            X = X / powers
+            means = means / powers
+            roots = roots * powers
             precisions = precisions * np.outer(powers, powers)
         kernels.full_scores(X, patterns, means, precisions, work, roots, scores, log_dets)
         if units is not None:
@@ -102,7 +104,8 @@ class ObservedRows:
         kind = self._kind
         components = self._components
         K, d = components.means.shape
-        weights, shares = weights[self._rows.order], shares[self._rows.order]
+        weights = weights[self._rows.order]
+        shares = shares[self._rows.order]
         if kind.full:
             both = np.empty((K, d + 1, d))
             kernels.full_moments(*self._arguments(self._others), weights, shares, both)

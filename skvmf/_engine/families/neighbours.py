@@ -18,9 +18,11 @@ def nearest_points(points: Array, others: Array, n: int, *, but_itself: bool = F
     """
     M, d = others.shape
     centre = others.mean(axis=0)
-    points, others = points - centre, others - centre
-    exponent = np.frexp(max(np.abs(points).max(), np.abs(others).max()))[1]
-    points, others = np.ldexp(points, -exponent), np.ldexp(others, -exponent)
+    points = points - centre
+    others = others - centre
+    _, exponent = np.frexp(max(np.abs(points).max(), np.abs(others).max()))
+    points = np.ldexp(points, -exponent)
+    others = np.ldexp(others, -exponent)
     # Squared distances, but for the points' own squares, are a product. What fills up the last
     # chunk is infinitely far away.
     left = np.ones((len(points), d + 1), np.float32)

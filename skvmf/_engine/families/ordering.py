@@ -81,11 +81,11 @@ def insert(values: Array, non_empty: Array, k: int, value: float, clearance: flo
     """Return values with value k as near to another as its neighbours allow; they make a gap."""
     floor = max(values[:k][non_empty[:k]], default=-np.inf) + clearance
     ceiling = min(values[k + 1 :][non_empty[k + 1 :]], default=np.inf) - clearance
-    if floor > ceiling:
-        # The neighbours are too near each other: it goes between them, and they step back.
-        floor = ceiling = (floor + ceiling) / 2
     moved = values.copy()
-    moved[k] = np.clip(value, floor, ceiling)
+    if floor <= ceiling:
+        moved[k] = np.clip(value, floor, ceiling)
+    else:  # the neighbours are too near each other: it goes between them, and they step back
+        moved[k] = (floor + ceiling) / 2
     in_order = non_empty.copy()
     in_order[k] = True
     moved[in_order] = project(moved[in_order], np.ones(in_order.sum()), clearance)
@@ -244,6 +244,7 @@ class ScaleObjective:
         if slope(high) >= 0:  # but for rounding, all are at their best there
             first = high
         else:
+            # To the last digit, however small the root is.
             first = brentq(slope, low, high, xtol=1e-300, rtol=1e-15, maxiter=_MAX_STEPS)
         # The sum may have several hills: halve the step until it is no lower than at the start.
         value = self.value(scales)
@@ -289,9 +290,11 @@ class ScaleOrder:
 
     @staticmethod
     def _wide(moved: Array, scales: Array) -> Array:
-        """Return all moved up where an order from the middle leaves the first no width."""
+        """Return all moved up where an order from the middle leaves the first next to no width."""
         least: float = scales.min()
-        return (moved - moved.min()) + least if moved.min() < least / 2 else moved
+        if moved.min() >= least / 2:
+            return moved
+        return (moved - moved.min()) + least
 
     def conditional(self, target: ScaleObjective, scales: Array) -> Array:
         """Return the conditional maxima over the first, then over one gap after the other."""
@@ -317,8 +320,11 @@ class ScaleOrder:
             firsts.append(float(target.best[k]))
             sizes.append(1)
             while len(sizes) > 1 and firsts[-1] < firsts[-2] + self.clearance * sizes[-2]:
-                sizes[-2:] = [sizes[-2] + sizes[-1]]
-                firsts[-2:] = [self._pooled(target.part(slice(k + 1 - sizes[-1], k + 1)))]
+                # The last two pools become one, up to k.
+                n_last = sizes.pop()
+                sizes[-1] += n_last
+                firsts.pop()
+                firsts[-1] = self._pooled(target.part(slice(k + 1 - sizes[-1], k + 1)))
         pools = zip(firsts, sizes, strict=True)
         moved = np.concatenate([first + self.clearance * np.arange(size) for first, size in pools])
         if target.value(moved) < target.value(scales):
@@ -328,10 +334,11 @@ class ScaleOrder:
     def _pooled(self, target: ScaleObjective) -> float:
         """Return the least of standard deviations that are as near as they may be."""
         squares = target.fractions @ target.best**2 / target.fractions.sum()
-        first = np.sqrt(squares) * np.ones(1)
+        first = np.sqrt(squares)
         if self.clearance == 0:
-            return float(first[0])
-        return float(target.moved_together(first + self.clearance * np.arange(len(target.best)))[0])
+            return float(first)
+        scales = first + self.clearance * np.arange(len(target.best))
+        return float(target.moved_together(scales)[0])
 
 
 @dataclass(frozen=True)
@@ -353,7 +360,8 @@ class ScaleUpdate(Update):
         moved = best.copy()
         if non_empty.any():
             before = self.order.scales(kind, components.covariances, K)
-            unit = np.ldexp(1.0, np.frexp(best[non_empty].max())[1])  # no power of them overflows
+            _, exponent = np.frexp(best[non_empty].max())
+            unit = np.ldexp(1.0, exponent)  # in which no power of them overflows
             in_units = ScaleOrder(self.order.feature, self.order.clearance / unit)
             fractions = stats.counts[non_empty] / stats.total
             target = ScaleObjective(fractions, best[non_empty] / unit)
@@ -553,4 +561,6 @@ def _sums_by_class(known: Array, centres: Array, feature: int, block: DenseBlock
     gaps = values[rows] - centres[labels]
     weights = block.weights[rows]
     powers = [weights, weights * gaps, weights * gaps**2]
-    return np.array([np.bincount(labels, weights=each, minlength=K) for each in powers])
+    sums = [np.bincount(labels, weights=each, minlength=K) for each in powers]
+    # Where a block has no row of a known class, these are integers.
+    return np.array(sums, dtype=np.float64)

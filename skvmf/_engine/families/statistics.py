@@ -9,6 +9,9 @@ import numpy as np
 from ..._typing import Array, Attributes
 from ..rows.blocks import BufferPool
 
+# Up to this share of all, a sum of responsibilities is rounding: nothing belongs to the component.
+ROUNDING_OF_COUNTS = 10 * float(np.finfo(np.float64).eps)
+
 
 @dataclass(eq=False)
 class Statistics:
@@ -75,7 +78,7 @@ class Statistics:
     @property
     def non_empty(self) -> Array:
         """Which components (K,) have rows: counts above rounding."""
-        return self.counts > 10 * np.finfo(np.float64).eps * self.counts.sum()
+        return self.counts > ROUNDING_OF_COUNTS * self.counts.sum()
 
     def in_unit(self, unit: float) -> "Statistics":
         """Return the statistics with weights in another unit."""

@@ -63,7 +63,7 @@ class StudentTComponents(GaussianComponents):
     log_normalizers: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudentT(Elliptical[StudentTComponents]):
     """Student-t components, their degrees of freedom known or estimated.
 
@@ -155,9 +155,10 @@ class StudentT(Elliptical[StudentTComponents]):
             latent = np.empty(products.shape)
             tail_scores(products, dof, self.dim, latent)
             return Scores(products, bias, cache=latent)
-        rows = ObservedRows(self.type, block, components)
-        products, normalizers = rows.scores(self.units_of_density)
+        observed = ObservedRows(self.type, block, components)
+        products, normalizers = observed.scores(self.units_of_density)
         latent = np.empty(products.shape)
+        # Rows that lack as many features have one normalizer.
         n_missing = block.missing.n_missing
         for n_observed in self.dim - np.unique(n_missing):
             rows = n_missing == self.dim - n_observed
@@ -177,7 +178,9 @@ class StudentT(Elliptical[StudentTComponents]):
         cache: Array | None = None,
     ) -> tuple[Array, ...]:
         """Return `StudentTMoments` as a plain tuple; conditional covariances are weighted by r."""
-        latent = self.scores(block, components).cache if cache is None else cache
+        latent = cache
+        if latent is None:
+            latent = self.scores(block, components).cache
         weighted, sums, sums_of_logs = _weighted(responsibilities, latent)
         moments = self.gaussian.moments(block, weighted, components, shares=responsibilities)
         n_missing = np.zeros((len(components), self.dim))
@@ -211,9 +214,11 @@ class StudentT(Elliptical[StudentTComponents]):
         """
         shape, singular = self.gaussian.maximize(_of_weighted_rows(stats), components)
         regularised = self._n_regularised(components)
-        in_turn = regularised.any() and not self.type.shared
+        n_steps = 1
+        if regularised.any() and not self.type.shared:
+            n_steps = STEPS_IF_REGULARISED
         dof = components.degrees_of_freedom
-        for _ in range(STEPS_IF_REGULARISED if in_turn else 1):
+        for _ in range(n_steps):
             mean_latent_weight = self._mean_latent_weight(stats, dof, regularised)
             dof = self._maximize_dof(stats, mean_latent_weight, components, singular)
         if not self.fixed_covariances and (self.type.shared or regularised.any()):
@@ -259,6 +264,7 @@ class StudentT(Elliptical[StudentTComponents]):
         return self._with_dof(components, _common(dof) if self.tied else dof)
 
     def _with_dof(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
+        # The arrays of a Gaussian alone: the shape may have degrees of freedom of its own.
         gaussian = {each.name: getattr(shape, each.name) for each in fields(GaussianComponents)}
         dof = np.broadcast_to(dof, len(shape.means)).astype(np.float64)
         normalizers = log_normalizers(dof, self.dim)
@@ -306,7 +312,8 @@ class StudentT(Elliptical[StudentTComponents]):
         latent = StudentTMoments(*stats.moments).latent
         stays = singular | (divisors <= 0)
         if self.type.shared:
-            divisors, latent = divisors.sum(), latent.sum()
+            divisors = divisors.sum()
+            latent = latent.sum()
             stays = np.array(False)
         factors = np.where(stays, 1.0, latent / np.where(stays, 1.0, divisors))
         factors = per_component(factors, shape.covariances)
@@ -359,7 +366,9 @@ def log_normalizers(dof: Array, dim: int) -> Array:
     """
     halves = 0.5 * dof
     is_odd = dim % 2 == 1
-    steps = np.arange(dim // 2) + (0.5 if is_odd else 0.0)
+    steps = np.arange(dim // 2, dtype=np.float64)
+    if is_odd:
+        steps += 0.5
     total = np.array([np.log1p(steps / half).sum() for half in halves])
     if not is_odd:
         return total
@@ -393,7 +402,8 @@ def _weighted(
         sums, sums_of_logs = np.zeros(K), np.zeros(K)
         weigh_responsibilities(responsibilities.resp, latent, sums, sums_of_logs)
         return DenseResponsibilities(latent), sums, sums_of_logs
-    labels, factors = responsibilities.labels, responsibilities.factors
+    labels = responsibilities.labels
+    factors = responsibilities.factors
     latent = np.take_along_axis(latent, labels[:, None], axis=1)[:, 0]
     weighted = factors * latent
     of_latent = np.bincount(labels, weights=weighted, minlength=K)

@@ -23,10 +23,14 @@ MAX_CACHED_BYTES = 2**24  # of work space that a thread uses again; larger array
 
 def tile_rows(size: int, most: int) -> int:
     """Return how many rows, at most `most`, to multiply at once with a matrix of that size."""
-    if always_copies():
-        return min(TILE_ROWS, most) if size >= MIN_TILED_SIZE else most
-    rows = MAX_UNCOPIED_PRODUCT // size
-    return rows if MIN_TILE_ROWS <= rows < most else most
+    rows = most
+    if not always_copies():
+        rows = MAX_UNCOPIED_PRODUCT // size
+        if rows < MIN_TILE_ROWS:
+            rows = most
+    elif size >= MIN_TILED_SIZE:
+        rows = TILE_ROWS
+    return min(rows, most)
 
 
 @cache

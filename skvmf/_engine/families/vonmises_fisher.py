@@ -75,7 +75,8 @@ class DirectionalComponents:
 
 def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     """Return kappa m.x of the rows as they are stored, (n, K)."""
-    directions, kappa = components.directions, components.concentrations
+    directions = components.directions
+    kappa = components.concentrations
     rows = block.data if isinstance(block, SparseBlock) else block.X
     dtype = np.dtype(np.float64) if components.in_float64 else rows.dtype
     if isinstance(block, SparseBlock):
@@ -321,7 +322,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         kappa = concentrations
         if kappa is None:
             kappa = vmf.concentration(lengths, self.dim, complement=complements, method=self.method)
-        kappa = np.broadcast_to(kappa, directions.shape[1]).copy()
+        kappa = np.atleast_1d(kappa)  # (1,) where all have the same: then so are its functions
         if concentrations is not None or self.method in ("exact", "newton"):
             log_partition = vmf.log_partition(kappa, self.dim)
             deficit = vmf.log_partition_deficit(kappa, self.dim)
@@ -329,25 +330,36 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
             log_partition = kappa * lengths - psi
             deficit = kappa * complements + psi
-        log_area = vmf.log_sphere_area(self.dim)
+        log_area = self._log_area
+        max_in_float32 = min(
+            MAX_FLOAT32_CONCENTRATION, MAX_FLOAT32_CONCENTRATION_PER_DIM * (self.dim - 1)
+        )
+        in_float64 = bool(kappa.max() > max_in_float32)
+        K = directions.shape[1]
+
+        def of_each(values: Array) -> Array:
+            return np.repeat(values, K // len(values))
+
+        kappa = of_each(kappa)
         concentrated = kappa > HIGH_CONCENTRATION
         centred_at = None
         if concentrated.any():
             centred_at = np.where(concentrated[:, None], directions.T, np.nan)
-        max_in_float32 = min(
-            MAX_FLOAT32_CONCENTRATION, MAX_FLOAT32_CONCENTRATION_PER_DIM * (self.dim - 1)
-        )
         return DirectionalComponents(
-            directions,
-            np.broadcast_to(lengths, kappa.shape).copy(),
-            np.broadcast_to(complements, kappa.shape).copy(),
-            kappa,
-            -log_partition - log_area,
-            deficit - log_area,
-            in_float64=bool(kappa.max() > max_in_float32),
+            directions=directions,
+            lengths=of_each(lengths),
+            complements=of_each(complements),
+            concentrations=kappa,
+            log_normalizers=of_each(-log_partition - log_area),
+            peaks=of_each(deficit - log_area),
+            in_float64=in_float64,
             concentrated=concentrated,
             centred_at=centred_at,
         )
+
+    @cached_property
+    def _log_area(self) -> float:
+        return float(vmf.log_sphere_area(self.dim))
 
     @cached_property
     def _least_complement(self) -> float:
@@ -390,6 +402,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         lengths = np.mean(components.lengths[in_use], keepdims=True)
         complements = np.mean(components.complements[in_use], keepdims=True)
         added = self.components(directions, lengths, complements, kappa)
+        # All arrays of the old ones as they are, as in `select`.
         joined = {
             each.name: np.append(getattr(components, each.name), getattr(added, each.name))
             for each in fields(components)
@@ -478,10 +491,12 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         return 2
 
     def n_parameters(self, n_components: int) -> int:
-        n_directions = 0 if self.fixed_means else n_components * (self.dim - 1)
-        if self.fixed_concentrations:
-            return n_directions
-        return n_directions + (1 if self.tied else n_components)
+        n_parameters = 0
+        if not self.fixed_means:
+            n_parameters += n_components * (self.dim - 1)
+        if not self.fixed_concentrations:
+            n_parameters += 1 if self.tied else n_components
+        return n_parameters
 
     def sample(self, components: DirectionalComponents, counts: Array, rng: Generator) -> Array:
         directions = np.ascontiguousarray(components.directions.T)
@@ -490,7 +505,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
 
     @property
     def zero_row_log_density(self) -> float:
-        return -float(vmf.log_sphere_area(self.dim))
+        return -self._log_area
 
     @property
     def gradients(self) -> GradientsType:
@@ -607,8 +622,10 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return self._moved(components, directions)
         if self.tied:
             return self.components(directions, components.lengths[:1], components.complements[:1])
-        lengths, complements = components.lengths.copy(), components.complements.copy()
-        lengths[k], complements[k] = lengths.mean(), complements.mean()
+        lengths = components.lengths.copy()
+        lengths[k] = lengths.mean()
+        complements = components.complements.copy()
+        complements[k] = complements.mean()
         return self.components(directions, lengths, complements)
 
     def _moved(self, components: DirectionalComponents, directions: Array) -> DirectionalComponents:
@@ -631,6 +648,8 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         if self.prior_length > 0.5:  # then the complements have more digits
             gains_in_length = mode.complements - components.complements
         losses = (1 - self.prior_length) * gains - (components.peaks - mode.peaks)
+        # At a relative gap of 1e-5 both errors are about as large: that of the product is the gap,
+        # and that of the difference a rounding over its square.
         is_near = np.abs(gains) <= 1e-5 * mode.concentrations
         losses = np.where(is_near, 0.5 * gains * gains_in_length, losses)
         return -self.prior_strength * float(losses.sum())
@@ -667,7 +686,8 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         lengths, complements = self._with_prior(pooled, 1 - pooled, stats.counts)
         if not self.tied:
             K = len(stats.counts)
-            lengths, complements = np.repeat(lengths, K), np.repeat(complements, K)
+            lengths = np.repeat(lengths, K)
+            complements = np.repeat(complements, K)
         return self.components(directions, lengths, complements)
 
     # Merging.
@@ -698,10 +718,10 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         self, points: Array, like: DirectionalComponents | None = None
     ) -> DirectionalComponents:
         units = points / np.linalg.norm(points, axis=1, keepdims=True)
-        length = complement = np.array([0.5])  # moderate, until rows tell
-        if like is not None:
-            length, complement = like.lengths[:1], like.complements[:1]
-        return self.components(units.T, length, complement)
+        if like is None:
+            half = np.array([0.5])  # moderate, until rows tell
+            return self.components(units.T, half, half)
+        return self.components(units.T, like.lengths[:1], like.complements[:1])
 
     def append(
         self, components: DirectionalComponents, others: DirectionalComponents

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._typing import Array
+from ..._typing import Array, DType
 from .blocks import DenseBlock, Missing
 from .parallel import Part
-from .sources import RowSource, make_rows
+from .sources import MAX_MAGNITUDE, RowSource, make_rows
 
 Change = Callable[[DenseBlock], DenseBlock]
 
@@ -44,7 +44,7 @@ class ChangedRows(RowSource):
         return self._rows.sampling_weights()
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
-        values = self.take(indices).astype(self.dtype)
+        values = as_type(self.take(indices), self.dtype)
         rows = make_rows(values, None, unit=False, missing=self.incomplete)
         return rows.subset(np.arange(len(indices)), weights, width, single)
 
@@ -108,10 +108,19 @@ def _of_lighter_weights(
 
 
 def _divide(units: Array, block: DenseBlock) -> DenseBlock:
-    X = (block.X / units).astype(block.X.dtype, copy=False)
+    X = as_type(block.X / units, block.X.dtype)
     if block.missing is None:
         return replace(block, X=X, copied=False)
     return replace(block, X=X, copied=False, missing=Missing.of(X, block.buffers))
+
+
+def as_type(values: Array, dtype: DType) -> Array:
+    """Return values in a type of float, moved in where they are too large for it, or for squares.
+
+    Rows that weigh next to nothing beside others may be this far from them in units.
+    """
+    limit = min(MAX_MAGNITUDE, float(np.finfo(dtype).max))
+    return np.clip(values, -limit, limit).astype(dtype, copy=False)
 
 
 def _of_changed(change: Change, function: Callable[[Any], Part], block: Any) -> Part:

@@ -151,15 +151,19 @@ class DaskRows(RowSource):
                 starts=self._starts[list(n_rows)].tolist(),
                 lengths=list(n_rows.values()),
             )
-            own_weights = [weight_chunks[chunk] for chunk in n_rows] if weight_chunks else []
+            own_weights = []
+            if weight_chunks:
+                own_weights = [weight_chunks[chunk] for chunk in n_rows]
             state = f"skvmf-measure-{token}", i
             tasks[state] = dask_tasks.measure, blocks, sources, own_weights
             self._owners[numbers] = i
             self._sources.append(sources)
             self._states.append(state)
-        # Beginnings of chunks would be sent to other workers for each sum. Where X is lazy they
-        # stay so: nobody asked workers to hold rows.
-        to_keep = [*self._states, *beginnings] if is_persisted else self._states
+        to_keep = self._states
+        if is_persisted:
+            # Beginnings of chunks would be sent to other workers for each sum. Where X is lazy they
+            # stay so: nobody asked workers to hold rows.
+            to_keep = [*to_keep, *beginnings]
         self._graph |= beginnings
         _, self._on_workers = self._compute(self._graph | tasks, [], to_keep)
         self._graph |= self._on_workers
@@ -203,18 +207,25 @@ class DaskRows(RowSource):
     ) -> tuple[Graph, list[Any]]:
         """Return a graph of tasks that sum a function over their blocks, and the tasks' keys."""
         token = uuid4().hex
-        sources = self._sources if read else [[]] * len(self._states)
-        tasks: Graph = (self._graph if read else self._on_workers) | (labels or {})
+        tasks: Graph
+        sources: list[list[Any]]
+        if read:
+            tasks = dict(self._graph)
+            sources = self._sources
+        else:
+            tasks = dict(self._on_workers)
+            sources = [[]] * len(self._states)
         parameters: Any = _NewFunction(function)
         if len(sources) > MAX_DIRECT_SUMS:
             tasks[f"skvmf-parameters-{token}"] = parameters
             parameters = f"skvmf-parameters-{token}"
         keys: list[Any] = [(f"skvmf-sum-{token}", i) for i in range(len(sources))]
-        own_labels = [[label] for label in labels] if labels else [[]] * len(keys)
-        for key, state, chunks, labels_here in zip(
-            keys, self._states, sources, own_labels, strict=True
-        ):
-            tasks[key] = run, parameters, self._largest_weight, state, chunks, *labels_here
+        for key, state, chunks in zip(keys, self._states, sources, strict=True):
+            tasks[key] = run, parameters, self._largest_weight, state, chunks
+        if labels:
+            tasks |= labels
+            for key, labels_of_task in zip(keys, labels, strict=True):
+                tasks[key] = (*tasks[key], labels_of_task)
         return tasks, keys
 
     def _added_and_kept(
@@ -232,7 +243,9 @@ class DaskRows(RowSource):
         """Return the total of some tasks' sums, and others' results, which workers keep."""
         # A run of blocks is a few sums, whatever its length; scattered ones are a sum for each.
         in_runs = np.count_nonzero(np.diff(self._owners)) < len(keys)
-        max_direct = MAX_DIRECT_SUMS if in_runs else 1
+        max_direct = 1
+        if in_runs:
+            max_direct = MAX_DIRECT_SUMS
         token, _ = keys[0]
         level = 0
         while len(keys) > max_direct:
@@ -279,7 +292,9 @@ class DaskRows(RowSource):
     ) -> tuple[list[Any], Graph]:
         """Return the results of some tasks, and those that workers keep: futures, by their keys."""
         stays_there = bool(to_keep) and self._client is not None
-        options: dict[str, Any] = {"sync": False} if stays_there else {}
+        options = {}
+        if stays_there:
+            options["sync"] = False
         quiet = {}
         if self._client:  # Dask finds the parameters of many components large
             quiet["distributed.admin.large-graph-warning-threshold"] = "1GB"
@@ -307,7 +322,8 @@ class DaskRows(RowSource):
                 start = numbers[0] * self._size
                 stop = (numbers[-1] + 1) * self._size
             case ((str(), int(i), int()),) if i < len(self._ends):
-                start, stop = self._starts[i], self._ends[i]
+                start = self._starts[i]
+                stop = self._ends[i]
             case _:
                 return "some rows of X"
         return f"rows {start} to {min(stop, self.n_rows) - 1} of X"

@@ -46,9 +46,32 @@ class TaskBlocks:
 
     def rows(self, i: int, sources: list[Any], largest_weight: float, buffers: BufferPool) -> Rows:
         """Return block i, without sources for weights alone."""
+        start, _ = self.span(i)
+        weights = None
+        if self.weights:
+            weights = in_units(self.weights[i], largest_weight)
+        measures = None
+        if self.measures:
+            measures = self.measures[i]
+        kind: type[Rows] = SparseRows if self.is_sparse else DenseRows
+        return kind(
+            self._matrix(i, sources),
+            weights,
+            unit=self.unit,
+            size=self.size,
+            start=start,
+            measures=measures,
+            buffers=buffers,
+            missing=self.missing,
+        )
+
+    def _matrix(self, i: int, sources: list[Any]) -> Any:
+        """Return the rows of block i, or what has no more than their shape and type."""
         start, stop = self.span(i)
-        X: Any = SimpleNamespace(shape=(stop - start, self.shape[1]), dtype=self.dtype)
-        parts = self.parts(i) if sources else []
+        X = SimpleNamespace(shape=(stop - start, self.shape[1]), dtype=self.dtype)
+        if not sources:
+            return X
+        parts = self.parts(i)
         if self.is_sparse and len(parts) == 1:
             # SciPy would copy a slice of rows; only the pointers are needed.
             number, inside = parts[0]
@@ -57,19 +80,8 @@ class TaskBlocks:
             X.indptr = source.indptr[inside.start : inside.stop + 1]
             X.indices = source.indices
             X.data = source.data
-        elif sources:
-            X = stacked([sources[number][inside] for number, inside in parts])
-        kind: type[Rows] = SparseRows if self.is_sparse else DenseRows
-        return kind(
-            X,
-            in_units(self.weights[i], largest_weight) if self.weights else None,
-            unit=self.unit,
-            size=self.size,
-            start=start,
-            measures=self.measures[i] if self.measures else None,
-            buffers=buffers,
-            missing=self.missing,
-        )
+            return X
+        return stacked([sources[number][inside] for number, inside in parts])
 
     def span(self, i: int) -> tuple[int, int]:
         """Return the number of the first row of block i, and of the first after it."""
@@ -240,8 +252,9 @@ def _as_one_block(blocks: TaskBlocks, indices: list[int], number: int, size: int
     weights = []
     if blocks.weights:
         weights = [stacked([blocks.weights[i] for i in indices])]
-    scales = [blocks.measures[i].scales for i in indices]
-    measures = Measures(None if scales[0] is None else stacked(scales), np.zeros(1), set())
+    scales: Any = [blocks.measures[i].scales for i in indices]
+    scales = None if scales[0] is None else stacked(scales)
+    measures = Measures(scales, largest=np.zeros(1), unsafe=set())
     return replace(blocks, size=size, numbers=[number], weights=weights, measures=[measures])
 
 

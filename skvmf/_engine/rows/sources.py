@@ -28,6 +28,8 @@ Labels = dict[int, Array]  # int32, of some rows each, by the number of the firs
 # Variances below count as none. What families take for the least variance of a feature, a
 # trillionth of that of all, is then a float with all digits.
 _LEAST_VARIANCE = 1e-280
+# The part of a mean square below which a variance is rounding.
+_ROUNDING = 1e-15
 
 
 class RowSource(ABC):
@@ -141,6 +143,14 @@ class RowSource(ABC):
             total = self.map_reduce(_observed_weights)
         first, second = sums / np.maximum(total, _LEAST_VARIANCE)
         variances = second - first**2
+        by_one_row = np.flatnonzero(variances <= _ROUNDING * second)
+        if len(by_one_row):
+            # The others weigh next to nothing, and differ from it nevertheless.
+            low, high = self.extent(by_one_row)
+            ranges = np.where(high > low, high - low, 0.0)
+            variances[by_one_row] = np.maximum(
+                variances[by_one_row], (0.5 * _ROUNDING * ranges) ** 2
+            )
         return np.where(variances > _LEAST_VARIANCE, variances, 0.0)
 
     def extent(self, features: Any) -> tuple[Array, Array]:
@@ -355,10 +365,11 @@ class Rows(RowSource):
             rows = self._X
         else:
             rows = self._X[indices]
-        # As of most draws: without weights blocks make their own ones.
-        given_weights = None if (weights == 1).all() else weights
+        new_weights: Array | None = weights
+        if (weights == 1).all():  # as of most draws: without weights blocks make their own ones
+            new_weights = None
         return make_rows(
-            rows, given_weights, unit=unit, width=width, columns=True, missing=self._missing
+            rows, new_weights, unit=unit, width=width, columns=True, missing=self._missing
         )
 
     def take(self, indices: Array) -> Array:
@@ -377,7 +388,9 @@ class Rows(RowSource):
         weights = self._weights
         if weights is None:
             weights = np.ones(self.n_rows)
-        return weights if scales is None else np.where(scales == 0, 0.0, weights)
+        if scales is not None:
+            weights = np.where(scales == 0, 0.0, weights)
+        return weights
 
     @abstractmethod
     def _in_single(self, indices: Array) -> Matrix:

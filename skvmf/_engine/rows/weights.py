@@ -17,7 +17,9 @@ _MAX_LARGEST = 1e20
 
 def weight_unit(largest: float) -> float:
     """Return the unit in which the largest weight of all rows is between 1e-20 and 1e20."""
-    return 1.0 if largest == 0 else largest / min(max(largest, _MIN_LARGEST), _MAX_LARGEST)
+    if largest == 0:
+        return 1.0
+    return largest / min(max(largest, _MIN_LARGEST), _MAX_LARGEST)
 
 
 def in_units(weights: Array, largest: float) -> Array:

@@ -11,7 +11,7 @@ from ..._typing import Array
 from ..em.predictions import conditional_means
 from ..families.gaussian import Gaussian
 from ..rows.blocks import DenseBlock
-from ..rows.changed import ChangedRows
+from ..rows.changed import ChangedRows, as_type
 from ..rows.sources import RowSource, make_rows
 from .sample import FreePoint, Sample
 
@@ -69,7 +69,7 @@ def whole_rows(rows: RowSource, size: int) -> tuple[RowSource | None, float]:
     whole = ~np.isnan(values).any(axis=1)
     if not whole.any():
         return None, 0.0
-    sample = make_rows(values[whole].astype(rows.dtype), None, unit=False)
+    sample = make_rows(as_type(values[whole], rows.dtype), None, unit=False)
     share = float(weights[whole].sum() / weights.sum())
     return sample.subset(np.arange(sample.n_rows), weights[whole], width=1), share
 

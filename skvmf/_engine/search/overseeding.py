@@ -22,6 +22,7 @@ from ..families.merging import OtherRows, merge_greedily
 from ..families.params import Components
 from ..families.statistics import Statistics
 from ..rows.sources import RowSource
+from .halves import halves
 from .sample import FoundStart, FreePoint, LabelledSample, Sample, draw_by_weight
 
 # First seeds for each component. With 4, all of 100 clusters of embeddings were found (adjusted
@@ -131,6 +132,10 @@ class Overseeding:
                 break
             search = replace(search, sample=sample)
             point, bound, stopped = search._improved(point, rng, watch)
+        if not stopped and search.sample.drawn is not None and search.family.unit_rows:
+            point, bound = search._cut_in_two(point, bound, rng)
+        if not stopped and not self.many:
+            point, bound = search._converged(point, bound)
         return FoundStart(point, bound, sample=search.sample)
 
     def _improved(
@@ -158,10 +163,7 @@ class Overseeding:
                 least = max(least, MIN_GAIN_OF_FIRST * (bounds[1] - bounds[0]))
             if gain < least and len(bounds) > 2:
                 break
-        bound = bounds[-1]
-        if not stop and not self.many:
-            point, bound = self._converged(point, bound)
-        return point, bound, stop
+        return point, bounds[-1], stop
 
     def _rows_for_seeds(self, rng: np.random.Generator) -> Self:
         """Return the same on as many rows as suffice for first seeds and their merging."""
@@ -193,7 +195,7 @@ class Overseeding:
         weights = self.sample.weights.astype(np.float64)
         points = self.sample.take(draw_by_weight(weights, self.n_first_seeds, rng))
         equal = self.point(np.ones(len(points)), self.family.at_points(points), 0.0)
-        stats = self._sums(equal, self.sample.label(equal).labels)
+        stats = self.sample.sums(equal, self.sample.label(equal).labels)
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
         clusters = self.family.fit_clusters(cost, np.arange(len(cost.counts)))
         return clusters if self.many else self.family.at_points(points, clusters)
@@ -207,10 +209,33 @@ class Overseeding:
         if not probabilities.any():
             return None
         drawn = draw_by_weight(probabilities, n_seeds, rng)
-        candidates = np.flatnonzero(probabilities)
         points = self._seed_points(drawn, labelled, point)
+        return self._with_seeds_at(points, np.flatnonzero(probabilities), labelled, point)
+
+    def _cut_in_two(
+        self, point: FreePoint, bound: float, rng: np.random.Generator
+    ) -> tuple[FreePoint, float]:
+        """Return the point, or a better one that has seeds at the halves of each cluster merged.
+
+        Two clusters that share a component are found so where no row says which seeds they need.
+        """
+        labelled = self.sample.label(point)
+        points = halves(self.sample, labelled.labels, point.centres, rng)
+        improved = None
+        if len(points) > 0:
+            improved = self._with_seeds_at(points, self.sample.drawable, labelled, point)
+        if improved is None:
+            return point, bound
+        improved, after = self.sample.em(improved, self.n_steps[1])
+        return (improved, after) if after > bound else (point, bound)
+
+    def _with_seeds_at(
+        self, points: Array, candidates: Array, labelled: LabelledSample, point: FreePoint
+    ) -> FreePoint | None:
+        """Add seeds at points, and merge; `candidates` are rows that they may explain better."""
+        K = self.n_components
         seeds = self.family.at_points(points, point.components)
-        n_seeds = len(drawn)
+        n_seeds = len(points)
         equal = FreePoint.of(self.family, np.full(n_seeds, 1 / n_seeds), seeds)
         by_seeds = self.sample.some(candidates, n_seeds).label(equal).log_densities
         better = by_seeds + np.log(n_seeds / K) > labelled.log_densities[candidates]
@@ -286,10 +311,10 @@ class Overseeding:
 
     def merged(self, point: FreePoint, labels: Array) -> FreePoint:
         """Merge components, of rows with such labels, until `n_components` are left."""
-        stats = self._sums(point, labels)
+        stats = self.sample.sums(point, labels)
         if not stats.counts.any():  # the background has every row
             labels = self.sample.label(point.without_background()).labels
-            stats = self._sums(point, labels)
+            stats = self.sample.sums(point, labels)
         large = self.more_than_a_row(stats.counts, self.n_components)
         cost = self.family.merge_cost(stats, point.components, large)
         others = OtherRows(max(float(stats.total - cost.counts.sum()), 0.0), self.background)
@@ -315,9 +340,6 @@ class Overseeding:
             large = np.sort(np.argsort(-counts, kind="stable")[:least])
             large = large[counts[large] > 0]
         return large
-
-    def _sums(self, point: FreePoint, labels: Array) -> Statistics:
-        return self.sample.sums(self.family, point.centres, labels)
 
     def _converged(self, point: FreePoint, bound: float) -> tuple[FreePoint, float]:
         """Return the point after steps of EM that still gain, and its bound."""

@@ -7,16 +7,17 @@ components.
 """
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._typing import Array
 from ..em.loop import OnIteration, ignore
-from ..em.mixture import Mixture
+from ..em.mixture import Mixture, Point
 from ..em.truncated import rounds_of_truncated_steps, truncated_steps_suit
 from ..families.neighbours import nearest_points
-from ..rows.parallel import for_each
+from ..rows.parallel import map_reduce
 from .overseeding import MIN_FIRST_ROWS, MIN_STEP_GAIN, SEEDS_PER_COMPONENT, Overseeding
 from .sample import FoundStart, FreePoint
 
@@ -57,6 +58,16 @@ def overseeded(
     return search.run(rng, watch)
 
 
+class _Found(NamedTuple):
+    """What is found in a region."""
+
+    region: int
+    point: Point
+    weight: float  # of its rows
+    rows: Array  # their numbers in the sample
+    labels: Array  # of these rows, counted in the region
+
+
 @dataclass(frozen=True, eq=False)
 class _Regions:
     """A search by regions."""
@@ -65,7 +76,8 @@ class _Regions:
 
     def run(self, rng: np.random.Generator) -> FoundStart | None:
         """Return the components; None if regions cut most clusters, or rows are too few."""
-        search, sample = self.search, self.search.sample
+        search = self.search
+        sample = search.sample
         n_regions = round(np.sqrt(search.n_components) / 2)
         n_rows = max(ROWS_PER_REGION * n_regions, MIN_FIRST_ROWS)
         few = search.on(sample.draw(n_rows, rng), n_regions)
@@ -107,7 +119,8 @@ class _Regions:
 
     def _keep_neighbours(self, regions: Array, rng: np.random.Generator) -> bool:
         """Return whether most rows are in the region of the row that is nearest of many."""
-        search, sample = self.search, self.search.sample
+        search = self.search
+        sample = search.sample
         drawn = rng.permutation(sample.draw(search.n_first_seeds + N_COMPARED, rng))
         compared = np.sort(drawn[:N_COMPARED])
         others = drawn[N_COMPARED:]
@@ -120,39 +133,43 @@ class _Regions:
         self, regions: Array, rng: np.random.Generator
     ) -> tuple[FreePoint, Array] | None:
         """Return the components of all regions, and labels of rows; None if rows are too few."""
-        search, sample = self.search, self.search.sample
-        n_regions = int(regions.max()) + 1
-        total_weight = float(sample.weights.sum())
-        rngs = rng.spawn(n_regions)
-        starts: dict[int, FreePoint] = {}
-        counts = np.zeros(n_regions)
-        sizes = np.zeros(n_regions, dtype=np.int32)
-        labels = np.zeros(len(regions), dtype=np.int32)
+        search = self.search
+        rngs = rng.spawn(int(regions.max()) + 1)
+        found = map_reduce(partial(self._found_in, regions), list(enumerate(rngs))).total()
+        n_found = sum(each.point.n_components for each in found)
+        if n_found < search.n_components:
+            return None
+        sizes = np.zeros(len(rngs), dtype=np.int32)
+        sizes[[each.region for each in found]] = [each.point.n_components for each in found]
+        # The number of each region's first component among all; without any, that of the next one.
+        first = np.minimum(np.cumsum(sizes) - sizes, n_found - 1).astype(np.int32)
+        labels = first[np.maximum(regions, 0)]
+        for each in found:
+            labels[each.rows] += each.labels
+        components = reduce(search.family.append, [each.point.components for each in found])
+        counts = np.concatenate([each.weight * each.point.params.weights for each in found])
+        return search.point(counts, components, 0.0), labels
+
+    def _found_in(
+        self, regions: Array, numbered_rng: tuple[int, np.random.Generator]
+    ) -> list["_Found"]:
+        """Return what is found in a region, by number and generator; nothing where rows are few."""
+        region, rng = numbered_rng
+        search = self.search
+        rows = np.flatnonzero(regions == region)
+        weights = search.sample.weights
+        weight = float(weights[rows].sum())
         surplus = SURPLUS
         if search.n_drawable >= MIN_ROWS_FOR_LARGE * search.n_components:
             surplus = LARGE_SURPLUS
-
-        def find(region: int) -> None:
-            numbers = np.flatnonzero(regions == region)
-            counts[region] = sample.weights[numbers].sum()
-            share = round(surplus * search.n_components * counts[region] / total_weight)
-            K = min(share, len(numbers) // MIN_ROWS_PER_COMPONENT)
-            sizes[region] = K
-            if K == 0:
-                return
-            within = search.on(numbers, SEEDS_PER_COMPONENT * K)
-            within = replace(within, n_components=K, steps=STEPS_IN_REGIONS)
-            start = overseeded(within, rngs[region], lambda *_: True)  # stops before any round
-            starts[region] = start.point  # type: ignore[assignment]
-            if self._truncated:  # else nobody asks for labels
-                labels[numbers] = within.sample.label(start.point).labels
-
-        for_each(find, range(n_regions))
-        if sizes.sum() < search.n_components:
-            return None
-        first = np.minimum(np.cumsum(sizes) - sizes, sizes.sum() - 1)  # also of empty regions
-        labels += first[np.maximum(regions, 0)]
-        numbers = sorted(starts)
-        components = reduce(search.family.append, [starts[i].components for i in numbers])
-        of_components = np.concatenate([counts[i] * starts[i].params.weights for i in numbers])
-        return search.point(of_components, components, 0.0), labels
+        share = round(surplus * search.n_components * weight / float(weights.sum()))
+        K = min(share, len(rows) // MIN_ROWS_PER_COMPONENT)
+        if K == 0:
+            return []
+        within = search.on(rows, SEEDS_PER_COMPONENT * K)
+        within = replace(within, n_components=K, steps=STEPS_IN_REGIONS)
+        start = overseeded(within, rng, lambda *_: True)  # stops before any round
+        labels = np.zeros(len(rows), dtype=np.int32)
+        if self._truncated:  # else nobody asks for labels
+            labels = within.sample.label(start.point).labels
+        return [_Found(region, start.point, weight, rows, labels)]

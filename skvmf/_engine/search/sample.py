@@ -195,10 +195,11 @@ class Sample:
         below_mode = largest[labelled.labels] - labelled.scores  # the background's is the last
         return LabelledSample(labelled.labels, labelled.scores, below_mode)
 
-    def sums(self, family: AnyFamily, centres: Array, labels: Array) -> Statistics:
-        """Return the statistics of the rows by labels, about components at centres (K, d)."""
-        assign = partial(assign_labels, labels, len(centres))
-        return partition_statistics(family, self.rows, centres, assign)[0]
+    def sums(self, point: Point, labels: Array) -> Statistics:
+        """Return the statistics of the rows by labels (n,), about the centres of components."""
+        assign = partial(assign_labels, labels, point.n_components)
+        stats, _ = partition_statistics(point.family, self.rows, point.centres, assign)
+        return stats
 
     def em(self, point: Any, n_steps: int) -> tuple[Any, float]:
         """Return the point after some steps of EM, and the bound before the last of them."""
@@ -246,6 +247,7 @@ class FoundStart:
         """Return the start with the bound that a mixture's components reach from it on a sample."""
         family, background = mixture.family, mixture.background
         stats, centred_at = self.partition(family, sample.rows)
+        family = family.with_prior_from(stats)
         weights = stats.counts / stats.counts.sum()
         of_background = self.point.params.background_weight
         if len(background) > 0:

@@ -15,6 +15,7 @@ from ..._typing import Array
 from ..em.loop import OnIteration, ignore
 from ..em.mixture import Mixture, Point
 from ..families.background import FIRST_WEIGHT
+from ..families.elliptical import Elliptical
 from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
@@ -133,6 +134,8 @@ class Start(ABC):
             family = mixture.family
             first = family.from_units(first, units)
             of_parts = family.from_units(of_parts, units)
+        if isinstance(family, Elliptical) and family.fixed_covariances and self.shapes is not None:
+            of_parts = family.with_shapes(of_parts, self.shapes)
         point = Point(replace(mixture, family=family), Params.first(weights, first))
         point.at(Params.first(weights, of_parts)).refuse_known(rows)
         return point.begun(self.weights, self.shapes, by_class)
@@ -383,6 +386,9 @@ class Merging(KMeans):
             sample = (starts[0].sample or sample).alone()
         if len(mixture.background) == 0 and has_copies(sample, K):
             starts += [self.kmeans(family, sample, rng) for _ in seeds]
+        if len(mixture.background) == 0 and len(starts) > 1:
+            # Those of the search may be simpler, such as directions of one concentration, and where
+            # clusters are not, the best of them is not the best for the mixture's own components.
             plain = Mixture.plain(family)
             starts = [start.rescored(plain, sample, RESCORING_STEPS) for start in starts]
         return best_of(starts, rescored)
