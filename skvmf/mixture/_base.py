@@ -691,9 +691,9 @@ class BaseMixture(MixtureParameters, ABC):
         >>> X = np.random.default_rng(0).normal(size=(500, 20)) * np.arange(20)
         >>> mixture = SparseGaussianMixture(3, covariance_type="diag", random_state=0).fit(X)
         >>> print(f"{mixture.probabilities_.mean():.2f}")
-        0.98
+        0.99
         >>> print(f"{mixture.calibrate(X, random_state=0).probabilities_.mean():.2f}")
-        0.93
+        0.96
         """
         judged = judged_rows(self, X, n_resamples, sample_weight, known_labels, random_state)
         with all_or_nothing(self):

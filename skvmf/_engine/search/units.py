@@ -38,7 +38,8 @@ N_ROUNDS = 5
 FIRST_POWER = 3
 
 # The least variance of a feature among near rows, of the largest: features that are constant there,
-# as labels of classes are, would be all that counts.
+# as labels of classes are, would be all that counts. With 1e-2 clusters 100 standard deviations
+# apart in one of 30 features were missed in 6 of 8 sets.
 MIN_RATIO = 1e-4
 
 # Features that vary less are constant: squares of differences would underflow.
