@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from scipy.special import softmax
 
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
 from skvmf._engine.families.gaussian import Gaussian
+from skvmf._engine.families.responsibilities import DenseResponsibilities
 from skvmf._engine.families.student_t import StudentT
 from skvmf._engine.families.vonmises_fisher import VonMisesFisher
+from skvmf._engine.rows.blocks import DenseBlock
 from skvmf.families import Scores, as_dense
 from skvmf.testing import check_family
 
@@ -151,3 +155,23 @@ def test_a_class_or_anything_else_in_place_of_a_family_is_refused():
         check_family(VonMisesFisher)
     with pytest.raises(TypeError, match=r"derives from skvmf\.families\.Family, not one of str"):
         check_family("vonmises-fisher")
+
+
+@pytest.mark.parametrize("sharpness", [1.0, 30.0])
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_sums_of_many_features_are_those_of_all_responsibilities(sharpness, offset):
+    """Whether few components or all have a share in a row, and one has next to none in any."""
+    rng = np.random.default_rng(0)
+    K, d = 8, 40
+    X = rng.normal(size=(500, d)) + offset
+    resp = softmax(sharpness * rng.normal(size=(500, K)), axis=1)
+    resp[:, 0] *= 1e-30
+    family = Gaussian(d, "full")
+    components = family.from_centres(rng.normal(size=(K, d)) + offset)
+    block = DenseBlock(X, np.ones(500), None, 0)
+    first, second = family.moments(block, DenseResponsibilities(resp), components)
+    gaps = X[:, None] - components.centred_at
+    assert_allclose(first, np.einsum("nk,nkd->kd", resp, gaps), rtol=1e-9, atol=1e-14 * offset)
+    expected = np.einsum("nk,nki,nkj->kij", resp, gaps, gaps)
+    sizes = np.sqrt(np.einsum("kii->ki", expected))
+    assert (np.abs(second - expected) < 1e-12 * sizes[:, :, None] * sizes[:, None]).all()

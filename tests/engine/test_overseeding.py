@@ -12,6 +12,7 @@ from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine.rows.sources import make_rows
 from skvmf._engine.search import merging_start as start
 from skvmf._engine.search import overseeding, regions
+from skvmf._engine.search.halves import halves
 from skvmf._engine.search.outliers import inliers
 from skvmf._engine.search.sample import Sample
 
@@ -220,3 +221,19 @@ def test_rows_without_weight_are_no_company():
     X, weights = first_moved(100, 1.0, 1e4), np.ones(3000)
     weights[1:100] = 0
     assert_array_equal(near(X, weights), np.arange(100, 3000))
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_array])
+def test_only_clusters_that_vary_beyond_chance_are_cut_in_two(as_rows):
+    """The first label has two clusters, at right angles, the second one, and the third no rows."""
+    rng = np.random.default_rng(0)
+    centres = np.linalg.qr(rng.normal(size=(64, 3)))[0].T
+    labels = rng.permutation(np.repeat([0, 1, 2], 400))
+    X = 0.3 * centres[labels] + rng.normal(size=(1200, 64)) * np.sqrt((1 - 0.3**2) / 64)
+    label = (labels == 2).astype(np.int32)
+    means = np.array([centres[0] + centres[1], centres[2], centres[0]])
+    middles = halves(Sample(make_rows(as_rows(X), None, unit=True)), label, means, rng)
+    assert middles.shape == (2, 64)
+    units = middles / np.linalg.norm(middles, axis=1, keepdims=True)
+    assert_allclose(np.sort((units @ centres[:2].T).max(axis=1)), 1, atol=0.1)
+    assert set((units @ centres[:2].T).argmax(axis=1)) == {0, 1}

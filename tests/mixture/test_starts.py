@@ -347,6 +347,16 @@ def test_several_starts_are_compared_on_the_same_rows(monkeypatch):
     assert sizes == [9000, 9000]
 
 
+@pytest.mark.parametrize("seed", [13, 18])
+def test_two_clusters_that_share_a_component_are_told_apart(seed, monkeypatch):
+    """Rounds of seeds at rows had left two of thirty clusters in one component."""
+    monkeypatch.setattr("skvmf.mixture._base._MIN_ROWS", 100)
+    X, centres = directions(0.2)
+    true = VonMisesFisherMixture(len(centres), means_init=centres).fit(X).lower_bound_
+    found = VonMisesFisherMixture(len(centres), random_state=seed).fit(X).lower_bound_
+    assert found > true - 0.01
+
+
 @pytest.mark.parametrize("seed", [2, 4])
 def test_the_best_of_several_starts_is_that_of_the_mixtures_own_components(seed):
     """Starts are of one concentration: among unequal clusters the best splits the widest one."""

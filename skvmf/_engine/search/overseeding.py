@@ -22,6 +22,7 @@ from ..families.merging import OtherRows, merge_greedily
 from ..families.params import Components
 from ..families.statistics import Statistics
 from ..rows.sources import RowSource
+from .halves import halves
 from .sample import FoundStart, FreePoint, LabelledSample, Sample, draw_by_weight
 
 # First seeds for each component. With 4, all of 100 clusters of embeddings were found (adjusted
@@ -131,6 +132,8 @@ class Overseeding:
                 break
             search = replace(search, sample=sample)
             point, bound, stopped = search._improved(point, rng, watch)
+        if not stopped and search.sample.drawn is not None and search.family.unit_rows:
+            point, bound = search._cut_in_two(point, bound, rng)
         if not stopped and not self.many:
             point, bound = search._converged(point, bound)
         return FoundStart(point, bound, sample=search.sample)
@@ -206,10 +209,33 @@ class Overseeding:
         if not probabilities.any():
             return None
         drawn = draw_by_weight(probabilities, n_seeds, rng)
-        candidates = np.flatnonzero(probabilities)
         points = self._seed_points(drawn, labelled, point)
+        return self._with_seeds_at(points, np.flatnonzero(probabilities), labelled, point)
+
+    def _cut_in_two(
+        self, point: FreePoint, bound: float, rng: np.random.Generator
+    ) -> tuple[FreePoint, float]:
+        """Return the point, or a better one that has seeds at the halves of each cluster merged.
+
+        Two clusters that share a component are found so where no row says which seeds they need.
+        """
+        labelled = self.sample.label(point)
+        points = halves(self.sample, labelled.labels, point.centres, rng)
+        improved = None
+        if len(points) > 0:
+            improved = self._with_seeds_at(points, self.sample.drawable, labelled, point)
+        if improved is None:
+            return point, bound
+        improved, after = self.sample.em(improved, self.n_steps[1])
+        return (improved, after) if after > bound else (point, bound)
+
+    def _with_seeds_at(
+        self, points: Array, candidates: Array, labelled: LabelledSample, point: FreePoint
+    ) -> FreePoint | None:
+        """Add seeds at points, and merge; `candidates` are rows that they may explain better."""
+        K = self.n_components
         seeds = self.family.at_points(points, point.components)
-        n_seeds = len(drawn)
+        n_seeds = len(points)
         equal = FreePoint.of(self.family, np.full(n_seeds, 1 / n_seeds), seeds)
         by_seeds = self.sample.some(candidates, n_seeds).label(equal).log_densities
         better = by_seeds + np.log(n_seeds / K) > labelled.log_densities[candidates]
