@@ -267,7 +267,7 @@ def changes_rounding(subject, change, **options):
     rtol = {"float64": 1e-5, "float32": 1e-2}[subject.data.dtype]
     for mine, other in both_told(subject, change, **options):
         n_rows = min(mine["weights_"].min(), other["weights_"].min()) * subject.data.n
-        if 0 < n_rows < subject.data.d + 2:
+        if 0 < n_rows < 3 * subject.data.d:
             raise Refused("rounding decides how singular the covariance of so few rows is")
         if not (mine["weights_"].all() and other["weights_"].all()):
             raise Refused("rounding decides when a component that shrinks to few rows leaves")

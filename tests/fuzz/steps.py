@@ -56,6 +56,13 @@ class StepsSubject(Changeable, Subject):
     def new(self, **params):
         return getattr(skvmf, self.case.estimator)(**(self.params | params))
 
+    def rows_of_fits(self):
+        """Return the rows that count of each part that a step takes; units may be of a few."""
+        counts = np.ones(self.case.data.n, bool) if self.weights is None else self.weights > 0
+        parts = {PART[name].stop: PART[name] for name in self.case.steps}
+        numbers = np.arange(self.case.data.n)
+        return [self.X[numbers[part][counts[part]]] for part in parts.values()]
+
     def stages(self, change, grid=None, twins=False, **params):
         X = on_grid(self.X, grid)
         mixture = change.estimator(self.new(**params))
