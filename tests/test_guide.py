@@ -14,6 +14,7 @@ ITEMS = items.load()
 PAGES = sorted([*(ROOT / "doc" / "user_guide").glob("*.rst"), ROOT / "doc" / "index.rst"])
 TEXTS = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
 HELD = ("said", "held", "said, calibrated")
+FOUND = "late groups found in ten days"
 README = [  # item, table, row and column of each of its figures
     *(
         ("guide.prior", "The default start", f"{rows}, tf-idf", way)
@@ -40,6 +41,7 @@ README = [  # item, table, row and column of each of its figures
         for column in ("NMI", "ARI")
     ),
     *(("guide.memberships", "Memberships of", "sentences, tied, 50", each) for each in HELD),
+    ("guide.tracker", "Streams of messages in which groups", "ClusterTracker, 15 at first", FOUND),
 ]
 
 

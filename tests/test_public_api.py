@@ -90,7 +90,7 @@ PARAMETERS = {
     },
     ClusterTracker: {
         **{"mixture": inspect.Parameter.empty, "window": 10, "reservoir_size": 4000},
-        **{"min_size": 25, "half_life": 20.0, "significance": 0.01, "max_clusters": None},
+        **{"min_size": 25, "half_life": 20.0, "significance": 0.05, "max_clusters": None},
         "random_state": None,
     },
     ComponentPath: {

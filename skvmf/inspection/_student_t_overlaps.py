@@ -23,6 +23,9 @@ from .._typing import Array
 # Degrees of freedom are taken for these where they are more: a component is a Gaussian by then, and
 # the logarithms of gamma functions keep seven digits after the point.
 _MAX_DOF = 1e8
+# Ratios of scales, squared, are taken for this where they are more: overlaps are 0 to 25 digits by
+# then, and products with degrees of freedom are finite.
+_MAX_RATIO = 1e100
 # Nodes of an integral, and of a search for where its integrand is more than e^-_DEPTH of the
 # largest value, from logits of -_FAR to _FAR. Of 2,940 pairs with 1 to 20 features and from 1e-3
 # degrees of freedom on, none had an error above 1.2e-7.
@@ -63,7 +66,7 @@ def _along_axes(means: Array, scales: Array, i: int, others: Array) -> tuple[Arr
     gaps = (means[others] - means[i]) @ whitener.T
     with np.errstate(over="ignore"):
         squares = np.einsum("nde,nd->ne", axes, gaps) ** 2
-    return squares, np.maximum(eigenvalues, np.finfo(np.float64).tiny)
+    return squares, np.clip(eigenvalues, 1 / _MAX_RATIO, _MAX_RATIO)
 
 
 def _log_normalizers(dof: Array, dim: int) -> Array:
@@ -111,8 +114,8 @@ class _Integrals:
             first = is_large.argmax(axis=1)
             last = _N_SEARCH_NODES - 1 - is_large[:, ::-1].argmax(axis=1)
             # It is still small at a neighbour of these nodes.
-            low = y[:, 0] + (first - 1) * step
-            high = y[:, 0] + (last + 1) * step
+            low = np.maximum(y[:, 0] + (first - 1) * step, -_FAR)
+            high = np.minimum(y[:, 0] + (last + 1) * step, _FAR)
             if (last - first >= _N_SEARCH_NODES // 2).all():
                 return low, high
 

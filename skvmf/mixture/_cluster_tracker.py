@@ -35,6 +35,8 @@ from ._tracked_rows import (
 )
 
 # Rows of a young cluster among this share of all, the least likely ones, may be of another new one.
+# With a larger share parts of the young one would be born again, with a smaller one a new cluster
+# has too few rows to be found.
 _FAR_SHARE = 0.1
 # Passes in which a new component and the live ones share out the rows.
 _BIRTH_STEPS = 2

@@ -150,9 +150,13 @@ class Changeable:
 
         Where rows of one component are of very different sizes its covariance is singular but
         for rounding, and the last digit of a sum decides whether it passes for one. Where half of
-        the values are missing some rows have none: they are equal where a start fills them.
+        the values are missing some rows have none: they are equal where a start fills them. Sums
+        about first means far from all rows lose the digits of variances.
         """
         data = self.data
+        first = self.case.params.get("means_init")
+        if first is not None and first.shift > 1e3:
+            return False
         soft = self.params.get("temperature", 1) > 1e-2 and data.missing < 0.5
         spread = data.kind in ("normal", "clusters") and abs(data.offset) <= 1e3 * data.scale
         return soft and spread and data.n > 3 * data.d * self.n_components
@@ -262,6 +266,9 @@ def changes_rounding(subject, change, **options):
         raise Refused("rounding decides where rows are few, equal, or assigned to one component")
     rtol = {"float64": 1e-5, "float32": 1e-2}[subject.data.dtype]
     for mine, other in both_told(subject, change, **options):
+        n_rows = min(mine["weights_"].min(), other["weights_"].min()) * subject.data.n
+        if 0 < n_rows < subject.data.d + 2:
+            raise Refused("rounding decides how singular the covariance of so few rows is")
         if not (mine["weights_"].all() and other["weights_"].all()):
             raise Refused("rounding decides when a component that shrinks to few rows leaves")
         for state in (mine, other):

@@ -7,6 +7,7 @@ from scipy.stats import multivariate_t
 
 from skvmf import SparseGaussianMixture, StudentTMixture
 from skvmf.inspection import component_summary, match_components
+from skvmf.inspection._student_t_overlaps import log_affinities
 
 
 def cauchy_pair(gap, dof=1.0, d=1):
@@ -106,3 +107,14 @@ def test_equal_components_overlap_wholly_and_those_far_apart_hardly():
     assert_array_equal(component_summary(far).overlaps, 0)
     overlaps = [component_summary(cauchy_pair(gap, dof=3.0)).overlaps[0] for gap in (1, 5, 25, 125)]
     assert (np.diff(overlaps) < 0).all()
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e300])
+@pytest.mark.parametrize("gap", [0.0, 1.0, 1e6])
+def test_scales_of_extreme_sizes_have_finite_overlaps(size, gap):
+    means = np.array([[0.0, 0], [gap, 0], [0, 0]])
+    scales = np.array([1.0, size, size])[:, np.newaxis, np.newaxis] * np.eye(2)
+    dof = np.array([1e6, 1e6, 1.0])
+    for i in range(2):
+        overlaps = np.exp(log_affinities(means, scales, dof, i, np.arange(2)))
+        assert_allclose(overlaps, np.arange(2) == i, atol=1e-20)

@@ -223,6 +223,8 @@ class _PairsOfNeighbours:
 
 def _excess_losses(cost: MergeCost, i: int, clusters: Array) -> Array:
     """Return what merging cluster i with each of others (m,) loses beyond chance."""
+    if len(clusters) == 0:  # a contributed cost need not know what none of them is
+        return np.empty(0)
     counts = cost.counts
     return cost.losses(i, clusters) - chance_gain(counts[clusters], counts[i], cost.dim)
 

@@ -143,15 +143,15 @@ class RowSource(ABC):
             total = self.map_reduce(_observed_weights)
         first, second = sums / np.maximum(total, _LEAST_VARIANCE)
         variances = second - first**2
-        variances = np.where(variances > _LEAST_VARIANCE, variances, 0.0)
         by_one_row = np.flatnonzero(variances <= _ROUNDING * second)
         if len(by_one_row):
             # The others weigh next to nothing, and differ from it nevertheless.
             low, high = self.extent(by_one_row)
-            differ = high > low
-            least = np.where(differ, _ROUNDING * (high / 2 - low / 2), 0.0) ** 2
-            variances[by_one_row] = np.maximum(variances[by_one_row], least)
-        return variances
+            ranges = np.where(high > low, high - low, 0.0)
+            variances[by_one_row] = np.maximum(
+                variances[by_one_row], (0.5 * _ROUNDING * ranges) ** 2
+            )
+        return np.where(variances > _LEAST_VARIANCE, variances, 0.0)
 
     def extent(self, features: Any) -> tuple[Array, Array]:
         """Return the least and the largest values (m,) of features in the dense rows that count."""

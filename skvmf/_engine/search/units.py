@@ -63,11 +63,17 @@ def _spread_within_clusters(rows: RowSource, n_components: int) -> Array:
     varies = np.ptp(values, axis=0) > LEAST_RANGE
     if n_near >= len(values) or not varies.any():
         return np.ones(rows.n_features)
+    # Products of far rows round their differences away. What is subtracted is a value that a
+    # row has: so a shift that is exact changes nothing.
     values = values[:, varies]
+    values = values - np.sort(values, axis=0)[len(values) // 2]
     ratios = _least_spacings(values, max(n_near // 2, 1)) ** FIRST_POWER
     for _ in range(N_ROUNDS):
         ratios = np.maximum(ratios, MIN_RATIO * ratios.max())
-        ratios = _variance_of_near_rows(values / np.sqrt(ratios), weights, n_near) * ratios
+        within = _variance_of_near_rows(values / np.sqrt(ratios), weights, n_near)
+        if not within.any():  # near rows differ by rounding alone
+            break
+        ratios = within * ratios
     ratios = np.maximum(ratios, MIN_RATIO * ratios.max())
     of_all = np.full(rows.n_features, ratios.max())  # a constant feature has no other
     of_all[varies] = ratios
