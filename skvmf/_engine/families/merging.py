@@ -109,6 +109,9 @@ class _AllPairs:
         self._take_out(j)
         others = np.flatnonzero(self.left)
         others = others[others != i]
+        if len(others) == 0:
+            self.least[i] = np.inf
+            return
         excess = _excess_losses(self.cost, i, others)
         self._excess[i, others] = excess
         self._excess[others, i] = excess
