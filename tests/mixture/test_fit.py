@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf._engine.search.sample import FoundStart
 from skvmf.model_selection import ComponentPath
 
 from ..hooks import merging_start_is, merging_starts
@@ -214,13 +215,23 @@ def test_the_final_bounds_of_starts_decide(estimator, init):
 
 
 @pytest.mark.parametrize("estimator", [VonMisesFisherMixture, SparseGaussianMixture])
-def test_the_bounds_of_starts_by_merging_on_the_sample_decide(estimator):
+def test_bounds_of_its_own_components_on_the_sample_decide_between_starts_by_merging(
+    estimator, monkeypatch
+):
     """As the docstring says: final bounds are not compared."""
     rows = np.random.default_rng(0).normal(size=(200, 3))
-    with merging_starts() as begun:
+    bounds, rescored = [], FoundStart.rescored
+
+    def noted(self, *arguments):
+        result = rescored(self, *arguments)
+        bounds.append(result.bound)
+        return result
+
+    with monkeypatch.context() as patched, merging_starts() as begun:
+        patched.setattr(FoundStart, "rescored", noted)
         several = estimator(4, n_init=5, random_state=1, **FLAT).fit(rows)
-    best = int(np.argmax([start.bound for _, start in begun]))
-    assert len(begun) == 5
+    best = int(np.argmax(bounds))
+    assert len(begun) == len(bounds) == 5
     assert best > 0
     with merging_start_is(begun[best][1]):
         alone = estimator(4, random_state=1, **FLAT).fit(rows)
