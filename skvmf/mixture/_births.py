@@ -192,8 +192,8 @@ def _log_p_values(
     """Return log p-values of nodes for spans of last batches (m, s), 0 where too few are new.
 
     `recent` (m, s) and `before` (m, 1) are weights of the nodes' rows, `spans` (s,) and `earlier`
-    those of all rows. Given the sum a + b of recent and earlier rows, a is binomial where nothing
-    is new.
+    those of all rows, and `least` is the least weight of recent rows of a new node. Given the sum
+    a + b of recent and earlier rows, a is binomial where nothing is new.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         is_new = recent / spans > MIN_RATIO * before / earlier

@@ -40,7 +40,7 @@ def gap(loss: Any, a: Any, b: Any, dim: int) -> Any:
 def typical_gap(cost: MergeCost, ids: Array) -> float:
     """Return the median gap between a cluster and its nearest one, from parts of clusters.
 
-    The parts are merged to the clusters that their `ids` say.
+    The parts are merged to the clusters that their `ids` say: this changes `cost`.
     """
     first = np.unique(ids, return_index=True)[1]
     if len(first) < 2:

@@ -35,8 +35,8 @@ MAX_FIRST_SEEDS = 4096
 # Seeds of a further round for each component, and as many from the rows of a background.
 SEEDS_PER_ROUND = 2
 
-# Further rounds at most; the first two bring nearly all. After one that gains less than a
-# hundredth of a nat a row there is no other.
+# Further rounds at most; the first two bring nearly all. From the second on, after one that gains
+# less than a hundredth of a nat a row there is no other.
 MAX_ROUNDS = 4
 MIN_ROUND_GAIN = 1e-2
 

@@ -42,10 +42,10 @@ FIRST_POWER = 3
 # apart in one of 30 features were missed in 6 of 8 sets.
 MIN_RATIO = 1e-4
 
-# Features that vary less are constant: squares of differences would underflow.
+# Features that vary less count as constant: squares of differences would underflow.
 LEAST_RANGE = 1e-100
 
-# Digits of two that are left of ratios: rounding of sums changes none of them in most cases.
+# Units keep eight binary digits: rounding of sums changes none of them in most cases.
 RATIO_PRECISION = 2.0**8
 
 
