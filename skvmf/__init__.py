@@ -74,11 +74,12 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name not in _PACKAGES:
+    if name not in _PACKAGES and name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return import_module(f".{name}", __name__)
+        package = import_module(f".{_HOMES.get(name, name)}", __name__)
     except ImportError as error:  # it needs a package that is not installed
         raise AttributeError(f"{__name__}.{name} cannot be imported: {error}") from error
+    if name in _PACKAGES:
+        return package
+    return getattr(package, name)

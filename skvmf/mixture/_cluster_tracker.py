@@ -399,7 +399,8 @@ class ClusterTracker(RowsEstimator):
     def _drift(self, means: Array, kept: KeptRows) -> Array:
         """Return how far means are from those at birth, in standard errors."""
         n_rows = n_effective(kept.ids, kept.faded, self.ids_)
-        errors = 1 / np.maximum(n_rows, _TINY) + 1 / self._first_rows
+        # A component may have weight and be the likeliest of no row of the fit.
+        errors = 1 / np.maximum(n_rows, _TINY) + 1 / np.maximum(self._first_rows, 1.0)
         squares = (means - self._first_means) ** 2
         squares = squares / np.maximum(_variances(self.mixture_) * errors[:, np.newaxis], _TINY)
         n_free = means.shape[1]
@@ -510,17 +511,20 @@ class ClusterTracker(RowsEstimator):
         alive = with_rows(self.mixture_)
         cost = merge_cost(self.mixture_, alive)
         merging = {}
+        lost = {}
         for a, k in enumerate(alive[:-1].tolist()):
             others = np.arange(a + 1, len(alive))
-            for b in np.flatnonzero(excess_losses(cost, a, others) < 0).tolist():
+            losses = excess_losses(cost, a, others)
+            for b in np.flatnonzero(losses < 0).tolist():
                 pair = int(self.ids_[k]), int(self.ids_[alive[others[b]]])
                 merging[pair] = self._merging.get(pair, 0) + 1
+                lost[pair] = float(losses[b])
         self._merging = merging
         due = [pair for pair, n in merging.items() if n >= _MERGE_SHARE * self.window]
         if not due:
             return kept
         into, gone = due[0]  # one a batch: the next one is judged by what is then there
-        self._note("merge", gone, 0.0, into=into)
+        self._note("merge", gone, lost[into, gone], into=into)
         kept = kept._replace(ids=np.where(kept.ids == gone, into, kept.ids))
         sizes = self._sizes.copy()
         sizes[self.ids_ == into] += sizes[self.ids_ == gone]

@@ -175,6 +175,7 @@ def test_two_parts_of_one_cluster_merge_once():
         tracker.partial_fit(day(centres, rng)[0])
     (event,) = tracker.events_
     assert (event["kind"], event["id"], event["into"]) == ("merge", K - 1, 0)
+    assert event["evidence"] < 0
     assert len(tracker.ids_) == K - 1
 
 

@@ -16,7 +16,7 @@ from .split_and_merge import MEAN_DEVIATION
 POWER_ITERATIONS = 8
 
 # Variances along the longest axis of one cluster are near the edge of Marchenko and Pastur (1967):
-# of thirty clusters at most .99 times as large after twelve iterations.
+# of thirty clusters at most .99 times as large, after twelve iterations, and less after eight.
 _BEYOND_CHANCE = 1.1
 
 
