@@ -26,12 +26,6 @@ def merge_cost(mixture: BaseMixture, clusters: Array) -> MergeCost:
     return cost
 
 
-def excess_losses(cost: MergeCost, a: int, others: Array) -> Array:
-    """Return what merging cluster a with each of others loses beyond chance."""
-    chance = chance_gain(cost.counts[others], cost.counts[a], cost.dim)
-    return np.asarray(cost.losses(a, others) - chance)
-
-
 def gap(loss: Any, a: Any, b: Any, dim: int) -> Any:
     """Return what merging clusters of a and b rows loses beyond chance, whatever their sizes."""
     return (loss - chance_gain(a, b, dim)) * (1 / a + 1 / b)

@@ -13,12 +13,13 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.families.merging import excess_losses
 from .._sklearn import Interval, RowsEstimator, all_or_nothing, fit_context, safe_indexing
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState
 from ..distributions._arguments import checked_generator
 from ._base import BaseMixture
 from ._births import MIN_RATIO, BirthSearch
-from ._cluster_gaps import excess_losses, merge_cost, with_rows
+from ._cluster_gaps import merge_cost, with_rows
 from ._gaussian import BaseEllipticalMixture
 from ._parameters import of_other_components
 from ._relative_gmm import RelativeGMM

@@ -90,7 +90,7 @@ class _AllPairs:
             self._excess = cost.all_losses() - chance
         else:
             clusters = np.arange(M)
-            self._excess = np.stack([_excess_losses(cost, i, clusters) for i in clusters.tolist()])
+            self._excess = np.stack([excess_losses(cost, i, clusters) for i in clusters.tolist()])
         np.fill_diagonal(self._excess, np.inf)
         self.least = self._excess.min(axis=1)
         self.nearest = self._excess.argmin(axis=1)
@@ -112,7 +112,7 @@ class _AllPairs:
         if len(others) == 0:
             self.least[i] = np.inf
             return
-        excess = _excess_losses(self.cost, i, others)
+        excess = excess_losses(self.cost, i, others)
         self._excess[i, others] = excess
         self._excess[others, i] = excess
         is_closer = excess < self.least[others]
@@ -176,7 +176,7 @@ class _PairsOfNeighbours:
         self.least[i] = np.inf
         if len(candidates) == 0:
             return candidates, np.empty(0)
-        excess = _excess_losses(self.cost, i, candidates)
+        excess = excess_losses(self.cost, i, candidates)
         self.least[i] = excess.min()
         self.nearest[i] = candidates[excess.argmin()]
         return candidates, excess
@@ -221,7 +221,7 @@ class _PairsOfNeighbours:
         self._out_of_date[closer] = False
 
 
-def _excess_losses(cost: MergeCost, i: int, clusters: Array) -> Array:
+def excess_losses(cost: MergeCost, i: int, clusters: Array) -> Array:
     """Return what merging cluster i with each of others (m,) loses beyond chance."""
     if len(clusters) == 0:  # a contributed cost need not know what none of them is
         return np.empty(0)
