@@ -185,7 +185,9 @@ class SplitAndMerge:
                 unpaired[pair] = False
                 cheapest.append(pair)
         merged = np.array(cheapest)
-        new_numbers = np.cumsum(~np.isin(np.arange(M), merged[:, 1])) - 1
+        left = np.ones(M, dtype=bool)
+        left[merged[:, 1]] = False
+        new_numbers = np.cumsum(left) - 1
         untouched = unpaired[pairs].all(axis=1)
         numbers = map(tuple, new_numbers[pairs[untouched]].tolist())
         known = dict(zip(numbers, costs[untouched], strict=True))
