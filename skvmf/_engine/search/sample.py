@@ -97,11 +97,19 @@ class Draw:
     note: Callable[[str], None]  # is told when a sample grows
 
     @classmethod
-    def of(cls, rows: RowSource, size: int, seed: int, *options: Any) -> "Draw":
+    def of(
+        cls,
+        rows: RowSource,
+        size: int,
+        seed: int,
+        width: int,
+        single: bool,
+        note: Callable[[str], None],
+    ) -> "Draw":
         """Draw at most `size` rows."""
         numbers, weights = rows.draw(size, seed)
         order = np.random.default_rng(seed).permutation(len(numbers))
-        return cls(rows, numbers[order], weights[order], *options)
+        return cls(rows, numbers[order], weights[order], width, single, note)
 
     def sample(self, size: int) -> "Sample":
         """Return the first rows."""
