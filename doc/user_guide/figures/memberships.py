@@ -4,8 +4,8 @@ import time
 from copy import deepcopy
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.optimize import brentq
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
@@ -163,18 +163,24 @@ def of_seed(X, estimator, K, seed):
     T = calibrated.membership_temperature_
     judged = refitted(mixture, fitted, seed, warm=False)
     own = temperatures_of_components(*judged, T, K)
-    softened = softmax(logs(before) / own[before.argmax(axis=1)][:, np.newaxis], axis=1)
+    odds = np.tile(log_odds(mixture, unseen), (2, 1))
+    softened = softmax(odds / own[odds.argmax(axis=1)][:, np.newaxis], axis=1)
     warm = temperature(*refitted(mixture, fitted, seed, warm=True))
     said, holds, error, loss = measures(before, held)
     said_after, _, error_after, loss_after = measures(after, held)
     cells = said, holds, error, loss, T, said_after, error_after, loss_after
     by_component = measures(softened, held)[2]
-    return (*cells, by_component, cost), (temperature(logs(before), held), T, warm)
+    return (*cells, by_component, cost), (temperature(odds, held), T, warm)
 
 
-def logs(proba):
-    """Return logarithms of memberships; those of 0 are as small as those of the least number."""
-    return np.log(np.maximum(proba, 1e-308))
+def log_odds(mixture, rows):
+    """Return log-densities and log-weights up to a constant of each row.
+
+    Memberships below exp(-60) are cut to 0, so these are those at a temperature that has none.
+    """
+    soft = deepcopy(mixture)
+    soft.membership_temperature_ = 1e6
+    return 1e6 * np.log(soft.predict_proba(rows))
 
 
 def matched(mixture, other, rows):
@@ -203,19 +209,22 @@ def refitted(mixture, rows, seed, warm):
         again = deepcopy(mixture).set_params(random_state=seed + i + 1, warm_start=warm)
         again.fit(rows[times > 0], sample_weight=times[times > 0])
         others = rows[times == 0][:2000].astype(np.float64)
-        odds.append(logs(mixture.predict_proba(others)))
+        odds.append(log_odds(mixture, others))
         held.append(again.predict_proba(others) if warm else matched(mixture, again, others))
     return np.concatenate(odds), np.concatenate(held)
 
 
 def temperature(odds, held):
-    """Return the temperature, at least 1, with the least log loss."""
+    """Return the temperature, 1 to exp(10), at which as much is said as holds on average."""
+    labels = odds.argmax(axis=1)
+    holds = held[np.arange(len(labels)), labels].mean()
 
-    def loss(log_temperature):
-        own = np.maximum(log_softmax(odds / np.exp(log_temperature), axis=1), np.log(1e-6))
-        return -(held * own).sum()
+    def excess(log_temperature):
+        return softmax(odds / np.exp(log_temperature), axis=1).max(axis=1).mean() - holds
 
-    return np.exp(minimize_scalar(loss, bounds=(0, 6), method="bounded").x)
+    if excess(0) <= 0:
+        return 1.0
+    return np.exp(10 if excess(10) >= 0 else brentq(excess, 0, 10))
 
 
 def temperatures_of_components(odds, held, common, K, n_rows=200):
