@@ -694,7 +694,7 @@ class BaseMixture(MixtureParameters, ABC):
         >>> print(f"{mixture.probabilities_.mean():.2f}")
         0.99
         >>> print(f"{mixture.calibrate(X, random_state=0).probabilities_.mean():.2f}")
-        0.96
+        0.94
         """
         judged = judged_rows(self, X, n_resamples, sample_weight, known_labels, random_state)
         with all_or_nothing(self):
