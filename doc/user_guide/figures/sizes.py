@@ -84,8 +84,8 @@ def sizes(setting, runs=RUNS, queries=2000):
         "Windows of 28 words of the 20 newsgroups' messages, without copies, 256 features by "
         "wordllama: 60,000 rows, 120,000 for 4,000 and 16,000 components, 5,000 with weights. "
         "Limits of .4 and 1.25 times the mean size; tied concentrations, one step on all rows, "
-        "otherwise defaults. FAISS and SuperKMeans: spherical, 25 iterations on all rows. Pairs are "
-        "the sum of squared sizes, over that of equal sizes. "
+        "otherwise defaults. FAISS and SuperKMeans: spherical, 25 iterations on all rows. Pairs "
+        "are the sum of squared sizes, over that of equal sizes. "
         "Cells of the index are visited in the order of the cosines of their mean directions with "
         f"a query, {queries:,} queries that no fit has seen, ten neighbours each.",
         "0",
