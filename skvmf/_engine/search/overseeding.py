@@ -249,8 +249,9 @@ class Overseeding:
         near = self.sample.some(gained, K + n_seeds)
         counts = np.full(n_seeds, self.sample.total_weight / K)
         more = self._fitted_seeds(near, point, seeds, counts)
-        labelled.labels[gained] = near.label(more).labels
-        return self.merged(more, labelled.labels)
+        labels = labelled.labels.copy()
+        labels[gained] = near.label(more).labels
+        return self.merged(more, labels)
 
     def _seed_probabilities(self, labelled: LabelledSample, n_seeds: int) -> Array:
         """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.
