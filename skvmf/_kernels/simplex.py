@@ -75,6 +75,8 @@ MIN_INT_64 = np.int64(-(2**63))
 
 BYTES_32 = 4  # of a float32
 
+LEAST_TEMPERATURE = 1e-30  # of float32; a lower one is as hard
+
 MAX_FLOAT_32 = np.finfo(np.float32).max
 MAX_FLOAT_64 = np.finfo(np.float64).max
 
@@ -433,15 +435,25 @@ def largest_rows(scores, slopes, offsets, columns, values):
 
 
 @row_kernel
+def _exp_of_gaps(z, top, scale, powers):
+    """Set powers = exp(scale * (z - top)), which vectors do."""
+    assume_no_overlap()
+    for k in range(z.shape[0]):
+        powers[k] = _exp(scale * (z[k] - top))
+
+
+@row_kernel
 def count_candidates(components, scores, weights, offsets, temperature, counts):
     """Add to counts the weights of rows, shared out among a few components of each.
 
     Row n chooses among components[n] (m) by softmax((scores[n] - offsets[components[n]]) /
     temperature); at a temperature of 0 it chooses the first with the largest difference.
-    Components are int32, and scores finite float32; all others are float64.
+    Components are int32; scores and offsets are finite float32, and all others float64.
     """
     m = components.shape[1]
-    z = np.empty(m)
+    z = np.empty(m, scores.dtype)
+    powers = np.empty(m, scores.dtype)
+    scale = scores.dtype.type(1 / max(temperature, LEAST_TEMPERATURE))
     for n in range(components.shape[0]):
         own = components[n]
         first = 0
@@ -452,17 +464,14 @@ def count_candidates(components, scores, weights, offsets, temperature, counts):
         if temperature == 0:
             counts[own[first]] += weights[n]
             continue
-        top = z[first]
+        _exp_of_gaps(z, z[first], scale, powers)
         total = 0.0
         for k in range(m):
-            z[k] = (z[k] - top) / temperature
-            # Most candidates are far below the best.
-            z[k] = math.exp(z[k]) if z[k] > LOG_FLOOR_32 else 0.0
-            total += z[k]
+            total += powers[k]
         factor = weights[n] / total
         for k in range(m):
-            if z[k] > 0:
-                counts[own[k]] += factor * z[k]
+            if powers[k] > 0:
+                counts[own[k]] += factor * powers[k]
 
 
 # Up to so many candidates, the support is found by comparing them pair by pair. Rows of 24 to 40

@@ -138,14 +138,15 @@ class Candidates:
     def counts(self, offsets: Array, temperature: float) -> Array:
         """Return the weighted counts of the components (K,), hard at a temperature of 0."""
         counts = np.zeros(self.n_components)
+        single = offsets.astype(np.float32)
         count_candidates(
-            self.components, self.scores, self.weights, offsets, float(temperature), counts
+            self.components, self.scores, self.weights, single, float(temperature), counts
         )
         return counts
 
     def labels(self, offsets: Array) -> Array:
         """Return the component with the largest score of each row, (n,)."""
-        scores = self.scores - offsets[self.components]
+        scores = self.scores - offsets.astype(np.float32)[self.components]
         best = scores.argmax(axis=1)[:, None]
         return np.take_along_axis(self.components, best, axis=1)[:, 0].astype(np.int64)
 
