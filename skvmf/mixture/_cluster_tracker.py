@@ -491,9 +491,11 @@ class ClusterTracker(RowsEstimator):
         expected = self._largest * (1 - self._decay**n_recent)
         ratio = weights[recent].sum() / max(weights[~recent].sum(), 1.0)
         shrunk = in_window < _SHRUNK * np.minimum(expected, ratio * earlier)
-        shrunk &= n_recent == self.window
+        has_faded = (self._sizes < self.min_size / 3) & (in_window < 1)
+        if n_recent < self.window:  # a few days without rows are chance
+            has_faded[:] = shrunk[:] = False
         is_kept = np.isin(self.ids_, ids)
-        dead = (self._sizes < self.min_size / 3) & (in_window < 1) | ~is_kept
+        dead = has_faded | ~is_kept
         for k in np.flatnonzero(shrunk & ~dead).tolist():
             own = np.flatnonzero(ids == self.ids_[k])
             scores = self.mixture_.score_samples(safe_indexing(kept.rows, own))
