@@ -210,6 +210,8 @@ def log_affinities(fitted: Point, parts: Array, others: Array) -> tuple[Array, A
     """
     if len(others) <= _max_paired(fitted):
         near = np.tile(others, (len(parts), 1))
+        if np.array_equal(parts, others):
+            return near, _log_affinities_of_all(fitted, parts)
     else:
         points = means_of(fitted)
         near = others[nearest_points(points[parts], points[others], NEAREST)]
@@ -224,7 +226,18 @@ def log_affinities_with_first(fitted: Point, parts: Array, others: Array) -> Arr
     """
     n_pairs = _max_paired(fitted) ** 2
     first = parts[: max(1, n_pairs // max(len(others), 1))]
+    if np.array_equal(first, others):
+        return _log_affinities_of_all(fitted, others)
     return np.column_stack([_log_affinities(fitted, i, others) for i in first])
+
+
+def _log_affinities_of_all(fitted: Point, parts: Array) -> Array:
+    """Return logarithms (m, m) of the Bhattacharyya coefficients of all pairs, each taken once."""
+    values = np.empty((len(parts), len(parts)))
+    for row, i in enumerate(parts):
+        values[row, row:] = _log_affinities(fitted, i, parts[row:])
+        values[row:, row] = values[row, row:]
+    return values
 
 
 def _max_paired(fitted: Point) -> int:
@@ -242,11 +255,10 @@ def _log_affinities(fitted: Point, i: int, others: Array) -> Array:
         dof = components.degrees_of_freedom
         return log_affinities_of_student_t(components.means, components.covariances, dof, i, others)
 
-    covariance = components.covariances[i]
-    covariances_of_others = components.covariances[others]
-    between = (covariance + covariances_of_others) / 2
-    log_dets = np.linalg.slogdet(covariance)[1] + np.linalg.slogdet(covariances_of_others)[1]
-    log_ratios = log_dets / 2 - np.linalg.slogdet(between)[1]
+    between = (components.covariances[i] + components.covariances[others]) / 2
+    # Of roots of inverse covariances.
+    log_dets = components.log_det[i] + components.log_det[others]
+    log_ratios = -log_dets - np.linalg.slogdet(between)[1]
     gaps = components.means[others] - components.means[i]
     solved = np.linalg.solve(between, gaps[:, :, np.newaxis])[:, :, 0]
     affinities = 0.5 * log_ratios - 0.125 * np.einsum("nd,nd->n", gaps, solved)

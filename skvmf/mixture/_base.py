@@ -644,12 +644,13 @@ class BaseMixture(MixtureParameters, ABC):
 
         In many dimensions a mixture says 0.95 where another fit gives the row's component 0.75:
         features depend on each other within components, so log-densities are too far apart, by
-        about one factor, the temperature. It is found by fits from new starts to rows drawn with
-        replacement, a bootstrap. It minimizes the log loss of the mixture's memberships as
-        predictions of those that these fits give to rows that they have not drawn. Components
-        are matched by the rows that they share. One number serves all components: it does not
-        tell clusters that come again from others, as
-        :func:`~skvmf.inspection.component_stability` does.
+        about one factor, the temperature (Guo et al., "On calibration of modern neural networks",
+        ICML 2017). It is found by fits from new starts to rows drawn with replacement, a bootstrap.
+        At this temperature the mean largest membership is what these fits give to the same
+        components, of rows that they have not drawn (Clarté et al., "Expectation consistency for
+        calibration of neural networks", UAI 2023). Components are matched by the rows that they
+        share. One number serves all components: it does not tell clusters that come again from
+        others, as :func:`~skvmf.inspection.component_stability` does.
 
         From then on `predict_proba`, `responsibilities`, `transform` and `probabilities_` are
         those at this temperature. Labels, densities, criteria, samples, Fisher vectors and the
@@ -668,8 +669,8 @@ class BaseMixture(MixtureParameters, ABC):
             The weights of the rows in the fit.
         known_labels : array-like of shape (n_samples,), default=None
             The component of each row where it is known, as `fit` took them: new fits then keep
-            the known rows that they have drawn, and the others are what their memberships should
-            predict (Guo et al., "On calibration of modern neural networks", ICML 2017).
+            the known rows that they have drawn, and the others say what holds: the mean largest
+            membership is then the share of them that get their own component.
         random_state : int, RandomState, Generator or None, default=None
             Seed of the draws and of the starts.
 
@@ -693,7 +694,7 @@ class BaseMixture(MixtureParameters, ABC):
         >>> print(f"{mixture.probabilities_.mean():.2f}")
         0.99
         >>> print(f"{mixture.calibrate(X, random_state=0).probabilities_.mean():.2f}")
-        0.96
+        0.94
         """
         judged = judged_rows(self, X, n_resamples, sample_weight, known_labels, random_state)
         with all_or_nothing(self):

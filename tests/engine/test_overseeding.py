@@ -237,3 +237,18 @@ def test_only_clusters_that_vary_beyond_chance_are_cut_in_two(as_rows):
     units = middles / np.linalg.norm(middles, axis=1, keepdims=True)
     assert_allclose(np.sort((units @ centres[:2].T).max(axis=1)), 1, atol=0.1)
     assert set((units @ centres[:2].T).argmax(axis=1)) == {0, 1}
+
+
+def test_cuts_do_not_depend_on_the_order_of_features():
+    rng = np.random.default_rng(1)
+    X = np.abs(rng.normal(size=(300, 12)))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X[:, 3:] *= rng.choice([0, 1], 300)[:, np.newaxis]  # rows of two kinds
+    label = np.zeros(300, np.int32)
+    order = rng.permutation(12)
+    first, second = (
+        halves(Sample(make_rows(rows, None, unit=True)), label, rows[:1], np.random.default_rng(0))
+        for rows in (X, X[:, order])
+    )
+    assert len(first) == 2
+    assert_allclose(first[:, order], second, atol=1e-9)

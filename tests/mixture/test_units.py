@@ -210,6 +210,24 @@ def test_an_ordered_mixture_has_its_order_in_any_units():
     assert_array_equal(first.means_, second.means_ / POWERS)
 
 
+@pairwise(
+    kind=[SparseGaussianMixture, StudentTMixture],
+    covariance_type=["full", "tied", "diag", "spherical"],
+    init_params=STARTS,
+    n_components=[2, 5],
+)
+def test_the_order_of_features_does_not_matter(kind, covariance_type, init_params, n_components):
+    """Also where rows have no clusters, so that a start ends wherever it began."""
+    options = dict(covariance_type=covariance_type, init_params=init_params, max_iter=0)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(60, 4))
+        order = rng.permutation(4)
+        first = kind(n_components, random_state=0, **options).fit(rows)
+        second = kind(n_components, random_state=0, **options).fit(rows[:, order])
+        assert_allclose(first.means_[:, order], second.means_, atol=1e-9)
+
+
 # Units are the spread within clusters: that of all rows says little of one.
 
 

@@ -243,18 +243,20 @@ def merge_greedily(
     cheapest = _AllPairs(cost) if few else _PairsOfNeighbours(cost)
     merges = []
     for _ in range(len(cost.counts) - n_clusters):
-        i = cheapest.first()
+        first = cheapest.first()
+        excess_loss = float(cheapest.least[first])
         # No two are one cluster, as far as chance tells: now one may be no cluster at all.
-        if cheapest.least[i] >= 0:
+        if excess_loss >= 0:
             excess = np.where(cheapest.left, others.excess_losses(cost), np.inf)
             cluster = int(excess.argmin())
             if excess[cluster] < 0:
                 others.count += float(cost.counts[cluster])
                 cheapest.remove(cluster)
                 continue
-        j = int(cheapest.nearest[i])
+        # Each is the nearest of the other, and rounding decides which came first.
+        i, j = sorted((first, int(cheapest.nearest[first])))
         chance = chance_gain(cost.counts[i], cost.counts[j], cost.dim)
-        merges.append((i, j, float(cheapest.least[i] + chance)))
+        merges.append((i, j, excess_loss + float(chance)))
         cheapest.join(i, j)
     return np.flatnonzero(cheapest.left), merges
 

@@ -8,8 +8,8 @@ from ..._typing import Array
 from ..families.responsibilities import HardResponsibilities
 from ..families.vonmises_fisher import dense_row_sums, sparse_dot, sparse_row_sums
 from ..rows.blocks import Block, DenseBlock
+from .longest_axes import half_axes
 from .sample import Sample
-from .split_and_merge import MEAN_DEVIATION
 
 # Iterations of the power method. Of two clusters in one component (470 rows in 256 features, mean
 # resultant length .2) the variance was 1.0 of what chance allows after five, 1.6 after eight.
@@ -31,19 +31,19 @@ def halves(sample: Sample, labels: Array, centres: Array, rng: np.random.Generat
     divisors = np.where(counts > 0, counts, 1.0)[:, None]
     sums = sample.rows.map_reduce(partial(_sums, len(centres), labels))
     means = np.where(counts[:, None] > 0, sums / divisors, centres)
-    axes = rng.standard_normal(means.shape)
-    for _ in range(POWER_ITERATIONS):
-        axes /= np.linalg.norm(axes, axis=1, keepdims=True)
-        scatter = sample.rows.map_reduce(partial(_scatter, labels, means, axes)) / divisors
-        variances = np.linalg.norm(scatter, axis=1, keepdims=True)
-        axes = np.where(variances > 0, scatter, axes)
-    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+
+    def scatter(axes: Array) -> Array:
+        products: Array = sample.rows.map_reduce(partial(_scatter, labels, means, axes))
+        return products / divisors
+
+    factors = rng.standard_normal(len(labels))
+    first = sample.rows.map_reduce(partial(_random_sums, labels, means, factors))
+    steps, variances = half_axes(scatter, first, POWER_ITERATIONS)
     d = means.shape[1]
     along_any = (1 - np.einsum("kd,kd->k", means, means)) / d
     by_chance = along_any * (1 + np.sqrt(d / divisors[:, 0])) ** 2
-    cut = (counts > 0) & (variances[:, 0] > _BEYOND_CHANCE * by_chance)
-    steps = MEAN_DEVIATION * np.sqrt(variances[cut]) * axes[cut]
-    return np.vstack([means[cut] - steps, means[cut] + steps])
+    cut = (counts > 0) & (variances > _BEYOND_CHANCE * by_chance)
+    return np.vstack([means[cut] - steps[cut], means[cut] + steps[cut]])
 
 
 def _sums(n_clusters: int, labels: Array, block: Block, factors: Array | None = None) -> Array:
@@ -53,6 +53,11 @@ def _sums(n_clusters: int, labels: Array, block: Block, factors: Array | None = 
     if isinstance(block, DenseBlock):
         return dense_row_sums(block, hard, n_clusters).T
     return sparse_row_sums(block, hard, n_clusters).T
+
+
+def _random_sums(labels: Array, means: Array, factors: Array, block: Block) -> Array:
+    """Return the sums (K, d) of clusters' rows, less their means, times random factors (n,)."""
+    return _sums_of_gaps(labels, means, _of_block(factors, block), block)
 
 
 def _scatter(labels: Array, means: Array, axes: Array, block: Block) -> Array:
@@ -65,9 +70,15 @@ def _scatter(labels: Array, means: Array, axes: Array, block: Block) -> Array:
     if block.scales is not None:
         along = along * block.scales
     along = along - np.einsum("kd,kd->k", axes, means)[own]
-    totals = np.bincount(own, block.weights * along, minlength=len(axes))
-    return _sums(len(axes), labels, block, block.factors * along) - totals[:, None] * means
+    return _sums_of_gaps(labels, means, along, block)
 
 
-def _of_block(labels: Array, block: Block) -> Array:
-    return labels[block.start : block.start + len(block.weights)]
+def _sums_of_gaps(labels: Array, means: Array, factors: Array, block: Block) -> Array:
+    """Return the sums (K, d) of clusters' rows, less their means, times factors (n,)."""
+    own = _of_block(labels, block)
+    totals = np.bincount(own, block.weights * factors, minlength=len(means))
+    return _sums(len(means), labels, block, block.factors * factors) - totals[:, None] * means
+
+
+def _of_block(of_rows: Array, block: Block) -> Array:
+    return of_rows[block.start : block.start + len(block.weights)]

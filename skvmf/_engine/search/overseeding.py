@@ -58,10 +58,10 @@ MIN_STEP_GAIN = 1e-3
 FIRST_ROWS_PER_COMPONENT = 25
 MIN_FIRST_ROWS = 10_000
 
-# From so many components on they are looked for in regions, and steps with all of them are spared:
-# there they are most of the time of a fit. Each needs so many rows.
+# From so many components on, steps with all of them are spared: there they are most of the time of
+# a fit. If each has so many rows, components are looked for in regions, too.
 MIN_COMPONENTS_OF_MANY = 1000
-MIN_ROWS_OF_MANY = 10
+MIN_ROWS_OF_REGIONS = 10
 
 # Every second seed is moved so far towards its component's centre. If two clusters share a
 # component, a row of one is nearer to that component than to a seed at any other row.
@@ -97,9 +97,12 @@ class Overseeding:
     @property
     def many(self) -> bool:
         """Whether steps with all components are spared."""
-        K = self.n_components
-        enough_rows = self.n_drawable >= MIN_ROWS_OF_MANY * K
-        return K >= MIN_COMPONENTS_OF_MANY and len(self.background) == 0 and enough_rows
+        return self.n_components >= MIN_COMPONENTS_OF_MANY and len(self.background) == 0
+
+    @property
+    def in_regions(self) -> bool:
+        """Whether components are looked for in regions."""
+        return self.many and self.n_drawable >= MIN_ROWS_OF_REGIONS * self.n_components
 
     @property
     def n_steps(self) -> tuple[int, int]:
@@ -245,8 +248,9 @@ class Overseeding:
         near = self.sample.some(gained, K + n_seeds)
         counts = np.full(n_seeds, self.sample.total_weight / K)
         more = self._fitted_seeds(near, point, seeds, counts)
-        labelled.labels[gained] = near.label(more).labels
-        return self.merged(more, labelled.labels)
+        labels = labelled.labels.copy()
+        labels[gained] = near.label(more).labels
+        return self.merged(more, labels)
 
     def _seed_probabilities(self, labelled: LabelledSample, n_seeds: int) -> Array:
         """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.

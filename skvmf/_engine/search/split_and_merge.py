@@ -27,6 +27,7 @@ from ..families.statistics import Statistics
 from ..families.tiles import tiles
 from ..rows.blocks import DenseBlock
 from ..rows.parallel import map_reduce
+from .longest_axes import half_axes
 from .partitions import assignment, partition_statistics
 from .sample import FoundStart, FreePoint, Sample
 
@@ -72,9 +73,6 @@ MAX_BLOCK_ENTRIES = 2**20
 # so do logarithms of what is left of others.
 MAX_LOG_SHARE = 50
 LEAST_RATIO = 1e-300
-
-# E|z| of a standard normal: so many standard deviations half of the rows are off on average.
-MEAN_DEVIATION = 0.8
 
 Costs: TypeAlias = dict[tuple[int, ...], float]  # of merging, by the numbers of two components
 
@@ -150,16 +148,19 @@ class SplitAndMerge:
         return self.point(0.5 * np.tile(point.weights, 2), components)
 
     def _half_axes(self, point: FreePoint, rng: Generator) -> Array:
-        """Return E|z| sigma u (K, d), u the longest axis: how far half of the rows are off."""
+        """Return how far half of each component's rows are off along its longest axis, (K, d)."""
+        rows = self.sample.rows
         counts = point.weights * self.sample.total_weight
-        axes = rng.standard_normal(point.centres.shape)
-        for _ in range(POWER_ITERATIONS):
-            axes /= _lengths(axes)[:, None]
-            products = self.sample.rows.map_reduce(partial(_scatter_products, point, axes))
-            variances = _lengths(products) / np.where(counts > 0, counts, 1.0)
-            axes = np.where(variances[:, None] > 0, products, axes)
-        axes /= _lengths(axes)[:, None]
-        return MEAN_DEVIATION * np.sqrt(variances)[:, None] * axes
+        divisors = np.where(counts > 0, counts, 1.0)[:, None]
+        factors = rng.standard_normal(rows.n_rows)
+
+        def scatter(axes: Array) -> Array:
+            products: Array = rows.map_reduce(partial(_scatter_products, point, axes))
+            return products / divisors
+
+        first = rows.map_reduce(partial(_random_sums, point, factors))
+        steps, _ = half_axes(scatter, first, POWER_ITERATIONS)
+        return steps
 
     # Merging.
 
@@ -184,7 +185,9 @@ class SplitAndMerge:
                 unpaired[pair] = False
                 cheapest.append(pair)
         merged = np.array(cheapest)
-        new_numbers = np.cumsum(~np.isin(np.arange(M), merged[:, 1])) - 1
+        left = np.ones(M, dtype=bool)
+        left[merged[:, 1]] = False
+        new_numbers = np.cumsum(left) - 1
         untouched = unpaired[pairs].all(axis=1)
         numbers = map(tuple, new_numbers[pairs[untouched]].tolist())
         known = dict(zip(numbers, costs[untouched], strict=True))
@@ -274,10 +277,13 @@ class _Losses:
         block = DenseBlock(self._sample.take(rows), self._weights[rows], None, 0)
         scores = self._family.scores(block, merged).log_density()
         log_shares = scores + log_weights - self._log_densities[rows, None]
-        gained = np.exp(np.minimum(log_shares, MAX_LOG_SHARE))
-        ratios = np.maximum(np.maximum(1 - shares, 0) + gained, LEAST_RATIO)
-        loss: Array = -(block.weights @ np.where(shares > 0, np.log(ratios), 0.0))
-        return loss
+        counted = shares > 0
+        gained = np.exp(np.minimum(log_shares[counted], MAX_LOG_SHARE))
+        ratios = np.maximum(np.maximum(1 - shares[counted], 0) + gained, LEAST_RATIO)
+        gains = np.zeros_like(shares)
+        gains[counted] = np.log(ratios)
+        losses: Array = -(block.weights @ gains)
+        return losses
 
 
 def _expect(point: FreePoint, few_rows: bool, block: DenseBlock) -> _Expectation:
@@ -298,16 +304,30 @@ def _expect(point: FreePoint, few_rows: bool, block: DenseBlock) -> _Expectation
     return _Expectation(stats, [(large, assigned.values, weights)])
 
 
+def _random_sums(point: FreePoint, factors: Array, block: DenseBlock) -> Array:
+    """Return the sums (K, d) of components' rows, less their means, times rows' factors (n,)."""
+    own = factors[block.start : block.start + len(block.weights)]
+    return _sums_of_gaps(point, block, block.X - point.centres.mean(axis=0), own[:, None])
+
+
 def _scatter_products(point: FreePoint, axes: Array, block: DenseBlock) -> Array:
     """Return the scatter matrix of each component's rows times its axis, (K, d)."""
-    means = point.centres
-    centre = means.mean(axis=0)
-    assigned = point.assign(block)
+    centre = point.centres.mean(axis=0)
     gaps = block.X - centre
-    offsets = means - centre
-    along = gaps @ axes.T - np.einsum("kd,kd->k", offsets, axes)
-    along *= as_dense(assigned.responsibilities, point.n_components)
-    return along.T @ gaps - along.sum(axis=0)[:, None] * offsets
+    along = gaps @ axes.T - np.einsum("kd,kd->k", point.centres - centre, axes)
+    return _sums_of_gaps(point, block, gaps, along)
+
+
+def _sums_of_gaps(point: FreePoint, block: DenseBlock, gaps: Array, factors: Array) -> Array:
+    """Return the sums (K, d) of components' rows, less their means, times factors (n, K).
+
+    `gaps` (n, d) are the rows less the mean of all components' means.
+    """
+    offsets = point.centres - point.centres.mean(axis=0)
+    resp = as_dense(point.assign(block).responsibilities, point.n_components)
+    factors = factors * resp
+    sums: Array = factors.T @ gaps - factors.sum(axis=0)[:, None] * offsets
+    return sums
 
 
 def _union(columns: sparse.csc_array, a: int, b: int) -> tuple[Array, Array]:
@@ -325,10 +345,3 @@ def _column(columns: sparse.csc_array, k: int) -> tuple[Array, Array]:
     """Return the rows in which a column is not zero, and its values there."""
     span = slice(columns.indptr[k], columns.indptr[k + 1])
     return columns.indices[span], columns.data[span]
-
-
-def _lengths(vectors: Array) -> Array:
-    """Return the lengths of vectors whose squares may over- or underflow: scatter is a square."""
-    largest = np.abs(vectors).max(axis=1)
-    within = vectors / np.where(largest > 0, largest, 1.0)[:, None]
-    return largest * np.linalg.norm(within, axis=1)
