@@ -44,7 +44,9 @@ _FAR_SHARE = 0.1
 _BIRTH_STEPS = 2
 # A cluster may have ended where the window has less than this share of the rows that it had at its
 # largest, and of its share of earlier rows: so neither quiet days nor others that grow end it.
-# Stationary streams of newsgroups had .54 and more with 15 clusters.
+# Stationary streams of newsgroups had .54 and more with 15 clusters. What it had is told from its
+# size with decay, which grows in the first half-lives. With the largest weight of a window instead,
+# 15 topics of 30 ended in place of 14, but also one of 40 clusters of each stationary stream.
 _SHRUNK = 0.65
 # It has ended where this share or less of its middle half is left: others' rows go astray to a
 # cluster that has ended, but to its edges. Topics of newsgroups that had ended had .00 to .08 where
