@@ -14,7 +14,6 @@ ITEMS = items.load()
 PAGES = sorted([*(ROOT / "doc" / "user_guide").glob("*.rst"), ROOT / "doc" / "index.rst"])
 TEXTS = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
 HELD = ("said", "held", "said, calibrated")
-FOUND = "late groups found in ten days"
 README = [  # item, table, row and column of each of its figures
     *(
         ("guide.prior", "The default start", f"{rows}, tf-idf", way)
@@ -41,7 +40,16 @@ README = [  # item, table, row and column of each of its figures
         for column in ("NMI", "ARI")
     ),
     *(("guide.memberships", "Memberships of", "sentences, tied, 50", each) for each in HELD),
-    ("guide.tracker", "Streams of messages in which groups", "ClusterTracker, 15 at first", FOUND),
+    *(
+        (
+            "guide.tracker",
+            "Streams of messages in which groups",
+            "ClusterTracker, 15 at first",
+            each,
+        )
+        for each in ("late groups found in ten days", "ended groups dead in 30 days")
+    ),
+    ("guide.labels", "windows", "FAISS, spherical", "ARI"),
 ]
 
 

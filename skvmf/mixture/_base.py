@@ -76,7 +76,8 @@ _MIN_ROWS = 10_000
 # mean resultant length of .2 in 384 features, 300 for each missed .04 nats a row, 600 none.
 _MAX_ROWS_PER_COMPONENT = 600
 # Where there are many components, a start looks at regions of the rows one after the other, so that
-# it can look at more rows; up to so many in all.
+# it can look at more rows; up to so many in all. With 1,000 clusters of directions in 128 features
+# 200, 250 and 400 for each ended within .002 nats a row of each other, and 100 lost .035.
 _ROWS_PER_COMPONENT_OF_MANY = 250
 _MAX_ROWS_OF_MANY = 10**6
 # That callbacks see: the search, the flat start, the start; with limits on sizes a run within them.
@@ -644,12 +645,13 @@ class BaseMixture(MixtureParameters, ABC):
 
         In many dimensions a mixture says 0.95 where another fit gives the row's component 0.75:
         features depend on each other within components, so log-densities are too far apart, by
-        about one factor, the temperature. It is found by fits from new starts to rows drawn with
-        replacement, a bootstrap. It minimizes the log loss of the mixture's memberships as
-        predictions of those that these fits give to rows that they have not drawn. Components
-        are matched by the rows that they share. One number serves all components: it does not
-        tell clusters that come again from others, as
-        :func:`~skvmf.inspection.component_stability` does.
+        about one factor, the temperature (Guo et al., "On calibration of modern neural networks",
+        ICML 2017). It is found by fits from new starts to rows drawn with replacement, a bootstrap.
+        At this temperature the mean largest membership is what these fits give to the same
+        components, of rows that they have not drawn (Clarté et al., "Expectation consistency for
+        calibration of neural networks", UAI 2023). Components are matched by the rows that they
+        share. One number serves all components: it does not tell clusters that come again from
+        others, as :func:`~skvmf.inspection.component_stability` does.
 
         From then on `predict_proba`, `responsibilities`, `transform` and `probabilities_` are
         those at this temperature. Labels, densities, criteria, samples, Fisher vectors and the
@@ -668,8 +670,8 @@ class BaseMixture(MixtureParameters, ABC):
             The weights of the rows in the fit.
         known_labels : array-like of shape (n_samples,), default=None
             The component of each row where it is known, as `fit` took them: new fits then keep
-            the known rows that they have drawn, and the others are what their memberships should
-            predict (Guo et al., "On calibration of modern neural networks", ICML 2017).
+            the known rows that they have drawn, and the others say what holds: the mean largest
+            membership is then the share of them that get their own component.
         random_state : int, RandomState, Generator or None, default=None
             Seed of the draws and of the starts.
 
@@ -693,7 +695,7 @@ class BaseMixture(MixtureParameters, ABC):
         >>> print(f"{mixture.probabilities_.mean():.2f}")
         0.99
         >>> print(f"{mixture.calibrate(X, random_state=0).probabilities_.mean():.2f}")
-        0.96
+        0.94
         """
         judged = judged_rows(self, X, n_resamples, sample_weight, known_labels, random_state)
         with all_or_nothing(self):

@@ -17,7 +17,7 @@ from .._typing import Array
 from ._base import BaseMixture
 from ._cluster_gaps import gap, merge_cost, typical_gap, with_rows
 from ._parameters import of_other_components
-from ._tracked_rows import KeptRows
+from ._tracked_rows import TINY, KeptRows
 
 # Rows for each fine cluster, on average: with 15 or 30 the topics of newsgroups had about the same
 # evidence, and fewer clusters are faster.
@@ -39,7 +39,6 @@ _MIN_PART = 8
 _LEAST_COUNT = 1e-6
 # A node of the tree need not have all rows of a cluster that is born: this share of `min_size`.
 _MIN_SHARE_OF_SIZE = 0.6
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(eq=False)
@@ -203,5 +202,5 @@ def _log_p_values(
     a = recent[node, span]
     b = before[node, 0]
     share = spans[span] / (spans[span] + earlier)
-    log_p[node, span] = np.log(np.maximum(betainc(a, b + 1, share), _TINY))
+    log_p[node, span] = np.log(np.maximum(betainc(a, b + 1, share), TINY))
     return log_p

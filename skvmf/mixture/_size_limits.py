@@ -25,8 +25,10 @@ class SizeLimitedMixture(BaseMixture):
     size_limits : tuple of two numbers or None, default=None
         The least and the largest weight of the rows of a component, either may be None. Integers
         are rows, and floats multiples of the mean weight: ``(0.5, 1.25)`` is half to 1.25 times the
-        mean, rounded to whole rows, and ``(20, 100)`` 20 to 100 rows. `labels_` keep the limits:
-        exactly if rows weigh the same, and otherwise up to the largest weight of a row.
+        mean, and ``(20, 100)`` 20 to 100 rows. `labels_` keep the limits: exactly if rows weigh the
+        same, and otherwise up to the largest weight of a row. Only multiples that no whole numbers
+        of rows keep, such as ``(1.0, 1.0)`` for 10 rows and 3 components, mean the next ones, 3 to
+        4 rows.
         Responsibilities, and so `weights_`, keep them up to half a percent of all rows. The fit is
         that without limits if it keeps them; otherwise EM goes on with `size_offsets_`. It needs
         rows in memory or in a `numpy.memmap`, and keeps 192 bytes for each.
@@ -140,29 +142,28 @@ def _in_rows(
 ) -> SizeLimits:
     """Return limits in the unit of the rows' weights.
 
-    Multiples of the mean are rounded to whole rows, away from it, if weights are whole numbers.
+    If weights are whole numbers, multiples of the mean are rounded to whole rows: towards it, so
+    that they are kept, or away from it where not all components could be of the rounded size.
     """
     unit = rows.weight_unit
     weights = rows.sampling_weights() * unit
     total = float(weights.sum())
+    mean = total / n_components
     are_whole = bool((weights == np.rint(weights)).all())
 
-    def of(limit: Any, rounded: Any) -> float:
+    def size(limit: Any) -> float:
         if isinstance(limit, Integral):
             return float(limit)
-        size = float(limit) * total / n_components
-        if not are_whole:
-            return size
+        multiple = float(limit) * mean
         # 1.2 times a mean of 50 is a little more than 60 in floats.
-        return float(rounded(round(size, 6)))
+        return round(multiple, 6) if are_whole else multiple
 
     # A component may be empty, or have all rows.
-    lower = 0.0
-    if least is not None:
-        lower = of(least, np.floor)
-    upper = total
-    if most is not None:
-        upper = min(of(most, np.ceil), total)
+    lower = 0.0 if least is None else size(least)
+    upper = total if most is None else min(size(most), total)
+    if are_whole:
+        lower = float(np.ceil(lower) if np.ceil(lower) <= mean else np.floor(lower))
+        upper = float(np.floor(upper) if np.floor(upper) >= mean else np.ceil(upper))
     # What offsets may leave to moves: a part of all rows, or one row if these are few.
     tolerance = max(TOLERANCE * total, float(weights.max()))
     return SizeLimits(lower / unit, upper / unit, tolerance / unit)

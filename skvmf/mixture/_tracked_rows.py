@@ -8,6 +8,8 @@ from .._engine.rows.reading import stacked
 from .._sklearn import safe_indexing
 from .._typing import Array
 
+TINY = float(np.finfo(np.float64).tiny)  # what is divided by, or has a logarithm, is this at least
+
 
 class Batch(NamedTuple):
     """The rows of a batch in the window."""
@@ -112,4 +114,4 @@ def sums_of_ids(ids: Array, weights: Array, live: Array) -> Array:
 def n_effective(ids: Array, weights: Array, live: Array) -> Array:
     """Return how many rows of weight 1 would tell the mean of each live cluster as well."""
     squares = sums_of_ids(ids, weights**2, live)
-    return sums_of_ids(ids, weights, live) ** 2 / np.maximum(squares, np.finfo(np.float64).tiny)
+    return sums_of_ids(ids, weights, live) ** 2 / np.maximum(squares, TINY)

@@ -155,7 +155,7 @@ class Changeable:
         """
         data = self.data
         first = self.case.params.get("means_init")
-        if first is not None and first.shift > 1e3:
+        if first is not None and first.shift > 1e3 * data.scale:
             return False
         soft = self.params.get("temperature", 1) > 1e-2 and data.missing < 0.5
         spread = data.kind in ("normal", "clusters") and abs(data.offset) <= 1e3 * data.scale

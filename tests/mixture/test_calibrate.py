@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -89,20 +88,29 @@ def test_all_but_memberships_stays(mixture, calibrated):
         assert_array_equal(getattr(calibrated, name), getattr(mixture, name))
 
 
-def test_the_temperature_minimizes_the_log_loss():
-    """Beside SciPy, for memberships that another model with half the log-odds gives."""
-    log_odds = 5 * RNG.normal(size=(400, 3))
+@pytest.mark.parametrize("spread", [5, 500])
+def test_as_much_is_said_as_holds(spread):
+    """On average, also where another model puts rows into components that are far away."""
+    log_odds = spread * RNG.normal(size=(400, 3))
     weights = RNG.uniform(0.5, 2, size=400)
     others = softmax(log_odds / 2.5 + 0.3 * RNG.normal(size=(400, 3)), axis=1)
+    others[:80] = others[:80, ::-1]
     found = best_temperature([Judged(log_odds, others, weights)])
+    assert found > 1
+    label = log_odds.argmax(axis=1)
+    said = softmax(log_odds / found, axis=1)[np.arange(400), label]
+    held = others[np.arange(400), label]
+    assert_allclose(np.average(said, weights=weights), np.average(held, weights=weights), atol=1e-3)
 
-    def loss(log_temperature):
-        logs = log_softmax(log_odds / np.exp(log_temperature), axis=1)
-        return -np.average((others * logs).sum(axis=1), weights=weights)
 
-    expected = minimize_scalar(loss, bounds=(0, 3), method="bounded", options={"xatol": 1e-9})
-    assert_allclose(found, np.exp(expected.x), rtol=2e-3)
-    assert_allclose(log_loss([Judged(log_odds, others, weights)], found), expected.fun, rtol=1e-5)
+def test_the_log_loss_is_the_cross_entropy():
+    """In nats for each row, of which some count more and some say only half of it."""
+    log_odds = 3 * RNG.normal(size=(50, 3))
+    weights = RNG.uniform(0.5, 2, size=50)
+    others = softmax(RNG.normal(size=(50, 3)), axis=1) * RNG.choice([0.5, 1], size=(50, 1))
+    entropies = -(others * log_softmax(log_odds / 2, axis=1)).sum(axis=1)
+    expected = np.sum(weights * entropies) / np.sum(weights * others.sum(axis=1))
+    assert_allclose(log_loss([Judged(log_odds, others, weights)], 2.0), expected)
 
 
 def test_it_is_1_where_memberships_should_be_surer():
@@ -115,7 +123,13 @@ def test_it_is_finite_where_nothing_can_be_predicted():
     log_odds = 100 * RNG.normal(size=(100, 3))
     others = np.full((100, 3), 1 / 3)
     assert 10 < best_temperature([Judged(log_odds, others, np.ones(100))]) <= 1e4
-    assert best_temperature([Judged(log_odds, np.zeros((100, 3)), np.ones(100))]) == 1
+    assert best_temperature([Judged(log_odds, np.zeros((100, 3)), np.ones(100))]) == 1e4
+
+
+def test_it_is_1_where_memberships_differ_by_rounding():
+    log_odds = np.array([[0.0, -800], [-700, 0]])
+    others = np.array([[1 - 1e-12, 1e-12], [1e-12, 1 - 1e-12]])
+    assert best_temperature([Judged(log_odds, others, np.ones(2))]) == 1
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -142,22 +156,41 @@ def test_components_without_common_rows_match_none():
 # What it is for.
 
 
-def says_and_is(mixture, other, rows):
-    """Return the largest memberships of rows, and what another fit says of these components."""
+def says_and_is(mixture, others, rows):
+    """Return the mean largest membership of rows, and what other fits say of these components."""
     proba = mixture.predict_proba(rows)
-    indices = match_components(mixture, other).indices
     label = proba.argmax(axis=1)
-    ours = proba[np.arange(len(rows)), label]
-    return ours.mean(), other.predict_proba(rows)[np.arange(len(rows)), indices[label]].mean()
+    is_ = []
+    for other in others:
+        index = match_components(mixture, other).indices[label]
+        theirs = other.predict_proba(rows)[np.arange(len(rows)), index]
+        is_.append(np.where(index >= 0, theirs, 0).mean())
+    return proba.max(axis=1).mean(), np.mean(is_)
 
 
-def test_memberships_are_what_a_fit_of_other_rows_says(mixture, calibrated):
-    other = SparseGaussianMixture(4, **DIAG).fit(dependent(1200, seed=1))
-    rows = dependent(2000, seed=2)
-    says, holds = says_and_is(mixture, other, rows)
+def test_memberships_are_what_fits_of_other_rows_say(mixture, calibrated):
+    others = [SparseGaussianMixture(4, **DIAG).fit(dependent(1200, seed=i)) for i in (1, 2, 3)]
+    rows = dependent(2000, seed=4)
+    says, holds = says_and_is(mixture, others, rows)
     assert says > holds + 0.1
-    says, holds = says_and_is(calibrated, other, rows)
+    says, holds = says_and_is(calibrated, others, rows)
     assert abs(says - holds) < 0.06
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_they_are_where_other_fits_find_other_clusters(seed):
+    """And give rows to components hundreds of nats away, which no log loss should be made of."""
+    pixels = np.random.default_rng(seed).permutation(load_digits().data)
+    unseen = pixels[1400:]
+    mixture = SparseGaussianMixture(10, covariance_type="diag", reg_covar=0.1, random_state=seed)
+    others = [
+        clone(mixture).set_params(random_state=seed + i).fit(pixels[700:1400]) for i in (1, 2, 3)
+    ]
+    says, holds = says_and_is(mixture.fit(pixels[:700]), others, unseen)
+    assert says > holds + 0.2
+    mixture.calibrate(pixels[:700], n_resamples=5, random_state=seed)
+    says, holds = says_and_is(mixture, others, unseen)
+    assert abs(says - holds) < 0.1
 
 
 @pytest.mark.parametrize("gap", [3.0, 2.0])
@@ -285,9 +318,9 @@ def log_temperatures(mixture, rows, **arguments):
             .calibrate(rows, random_state=seed, **arguments)
             .membership_temperature_
         )
-        for seed in range(8)
+        for seed in range(12)
     ]
-    return np.mean(logs), np.std(logs, ddof=1) / np.sqrt(8)
+    return np.mean(logs), np.std(logs, ddof=1) / np.sqrt(12)
 
 
 def assert_agree_but_for_chance(one, other):
@@ -299,7 +332,7 @@ def assert_agree_but_for_chance(one, other):
 
 def test_weights_are_repetitions_and_the_order_of_rows_is_none():
     """Up to the chance of the draws: of a row, one copy may be drawn and the other not."""
-    rows = dependent(1200, gap=2.5)
+    rows = dependent(1200, gap=2.0)
     twice = np.random.default_rng(0).uniform(size=1200) < 0.3
     weighted = SparseGaussianMixture(4, **DIAG).fit(rows, sample_weight=1.0 + twice)
     repeated = np.vstack([rows, rows[twice]])
@@ -430,12 +463,12 @@ def test_digits():
     pixels = load_digits().data
     parts = np.random.default_rng(0).permutation(1797)[:1795].reshape(5, 359)
     options = {"covariance_type": "diag", "reg_covar": 0.1}
-    fits = [
+    mixture, other = (
         SparseGaussianMixture(10, random_state=i, **options).fit(pixels[part])
         for i, part in enumerate(parts[:2])
-    ]
-    says, holds = says_and_is(*fits, pixels[parts[4]])
+    )
+    says, holds = says_and_is(mixture, [other], pixels[parts[4]])
     assert says > holds + 0.2
-    fits[0].calibrate(pixels[parts[0]], random_state=0)
-    says_now, holds = says_and_is(*fits, pixels[parts[4]])
+    mixture.calibrate(pixels[parts[0]], random_state=0)
+    says_now, holds = says_and_is(mixture, [other], pixels[parts[4]])
     assert abs(says_now - holds) < abs(says - holds)

@@ -107,8 +107,28 @@ def test_whole_weights(kind):
     fitted = mixture(kind, (0.8, 1.1)).fit(X, sample_weight=WEIGHTS)
     mean = WEIGHTS.sum() / K
     counts = sizes(fitted.labels_, WEIGHTS)
-    assert counts.min() >= np.floor(0.8 * mean)
-    assert counts.max() <= np.ceil(1.1 * mean)
+    assert counts.min() >= 0.8 * mean
+    assert counts.max() <= 1.1 * mean
+
+
+@pytest.mark.parametrize("n_rows", [595, 599, 601])
+@pytest.mark.parametrize("size_limits", [(0.503, 1.249), (0.98, 1.03), (None, 1.248), (0.97, None)])
+def test_multiples_of_a_mean_that_is_no_whole_number_are_kept(n_rows, size_limits):
+    rows = np.vstack([X, X[:1] + 0.1])[:n_rows]
+    counts = sizes(mixture(size_limits=size_limits).fit(rows).labels_)
+    least, most = size_limits
+    mean = n_rows / K
+    if least is not None:
+        assert counts.min() >= least * mean
+    if most is not None:
+        assert counts.max() <= most * mean
+
+
+def test_multiples_that_no_whole_numbers_of_rows_keep():
+    counts = sizes(mixture(size_limits=(1.0, 1.0)).fit(X[:595]).labels_)
+    assert_array_equal(np.sort(counts), [99, 99, 99, 99, 99, 100])
+    counts = sizes(mixture(size_limits=(0.999, 1.001)).fit(X[:595]).labels_)
+    assert_array_equal(np.sort(counts), [99, 99, 99, 99, 99, 100])
 
 
 @pytest.mark.parametrize("scale", [1e-25, 1.0, 1e25])
@@ -187,8 +207,8 @@ def test_texts_and_empty_rows():
     fitted = VonMisesFisherMixture(13, random_state=0, size_limits=(0.5, 1.2)).fit(rows)
     counts = np.bincount(fitted.labels_[counted], minlength=13)
     mean = counted.sum() / 13
-    assert counts.min() >= np.floor(0.5 * mean)
-    assert counts.max() <= np.ceil(1.2 * mean)
+    assert counts.min() >= 0.5 * mean
+    assert counts.max() <= 1.2 * mean
     assert fitted.labels_[5] == fitted.weights_.argmax()
 
 
@@ -198,8 +218,8 @@ def test_digits():
         10, covariance_type="diag", reg_covar=1.0, random_state=0, size_limits=(0.8, 1.1)
     ).fit(rows)
     counts = np.bincount(fitted.labels_)
-    assert counts.min() >= 143
-    assert counts.max() <= 198
+    assert counts.min() >= 144
+    assert counts.max() <= 197
 
 
 @pytest.mark.parametrize("kind", ["directions", "tied", "hard directions"])

@@ -23,6 +23,10 @@ ENDS = (22, 32, 44)
 WINDOW = 10
 # A new cluster is that of a late group where more than this share of its rows are the group's.
 PURE = 0.4
+# Days after which a row counts half, the default of ClusterTracker, and radii of micro-clusters
+# beside the median distance of rows.
+HALF_LIFE = 20
+RADII = (0.1, 0.15, 0.2, 0.3, 0.5)
 
 
 HEADS = (
@@ -46,11 +50,7 @@ HEADS = (
 )
 def tracker(setting, seeds=10, components=(15, 40), days=60, a_day=14, few=2):
     """Send messages day by day, some groups late and some not to the end, and see who notices."""
-    messages = texts.read(setting.file(MESSAGES))
-    X = embedded([message["text"].partition("\n\n")[2] for message in messages])
-    y = np.unique([message["label"] for message in messages], return_inverse=True)[1]
-    kept = X.any(axis=1)
-    X, y = normalize(X[kept] - X[kept].mean(axis=0)), y[kept]
+    X, y = centred_messages(setting)
     come_and_go = Figures("Streams of messages in which groups come and end")
     stationary = Figures("Streams of messages in which nothing changes")
     for seed in range(seeds):
@@ -85,6 +85,46 @@ def tracker(setting, seeds=10, components=(15, 40), days=60, a_day=14, few=2):
         f"orders of the rows 0 to {seeds - 1}; of other methods and other rows 0 to {few - 1}",
         [figures.table() for figures in (come_and_go, stationary, other_rows)],
     )
+
+
+@item(
+    "guide.tracker_rivals",
+    "stream clusterers, and UMAP and HDBSCAN every night, beside a tracker",
+    needs=(MESSAGES, "wordllama", "river", "umap"),
+    small={"seeds": 1, "nights": 1, "days": 14, "a_day": 6, "radii": (0.3,)},
+)
+def tracker_rivals(setting, seeds=3, nights=1, days=60, a_day=14, radii=RADII):
+    """Send the same messages to clusterers of streams, and to UMAP and HDBSCAN every night."""
+    X, y = centred_messages(setting)
+    figures = Figures("The same streams")
+    for seed in range(seeds):
+        own = stream(y, seed, days, a_day)
+        for name, follower in trackers(seed, (15,)):
+            figures.add(name, followed(follower, X, y, *own))
+        for name, model_of in density_clusterers().items():
+            tried = [of_last_days(model_of, radius, X, y, own[0]) for radius in radii]
+            figures.add(f"{name}, the best of {len(radii)} radii", [None] * 7 + max(tried))
+        if seed < nights:
+            name = "UMAP and HDBSCAN anew every night, matched"
+            figures.add(name, followed(Nightly(dense_after_umap), X, y, *own))
+    return Record(
+        f"As in guide.tracker. DBSTREAM and DenStream (pip install river) get ten principal "
+        "components of the first days' rows. Their radii are shares of the median distance of "
+        f"rows, {', '.join(map(str, radii))}, of which the one with the best NMI counts in each "
+        f"order; a row counts half after {HALF_LIFE} days. Their clusters have no numbers that "
+        "last. UMAP reduces the window to five features.",
+        f"orders of the rows 0 to {seeds - 1}; of UMAP and HDBSCAN 0 to {nights - 1}",
+        [figures.table()],
+    )
+
+
+def centred_messages(setting):
+    """Return the unit rows of messages, centred, and the numbers of their groups."""
+    messages = texts.read(setting.file(MESSAGES))
+    X = embedded([message["text"].partition("\n\n")[2] for message in messages])
+    y = np.unique([message["label"] for message in messages], return_inverse=True)[1]
+    kept = X.any(axis=1)
+    return normalize(X[kept] - X[kept].mean(axis=0)), y[kept]
 
 
 class Figures:
@@ -146,6 +186,56 @@ def dense(X):
     n_components = min(10, len(X) - 1)
     reduced = PCA(n_components, random_state=0).fit_transform(X)
     return HDBSCAN(min_cluster_size=15, copy=True).fit_predict(reduced.astype(np.float64))
+
+
+def dense_after_umap(X):
+    """Return the labels of HDBSCAN after UMAP."""
+    from umap import UMAP
+
+    options = {"n_neighbors": 15, "min_dist": 0.0, "metric": "cosine", "random_state": 0}
+    reduced = UMAP(n_components=5, **options).fit_transform(X)
+    return HDBSCAN(min_cluster_size=15, copy=True).fit_predict(reduced.astype(np.float64))
+
+
+def density_clusterers():
+    """Return functions of a radius, a fading rate and the number of first rows, by name."""
+    from river.cluster import DBSTREAM, DenStream
+
+    return {
+        "DBSTREAM of river": lambda radius, fading, n_first: DBSTREAM(
+            clustering_threshold=radius,
+            fading_factor=fading,
+            cleanup_interval=250,
+            minimum_weight=3.0,
+        ),
+        "DenStream of river": lambda radius, fading, n_first: DenStream(
+            epsilon=radius, decaying_factor=fading, beta=0.5, mu=3, n_samples_init=n_first
+        ),
+    }
+
+
+def of_last_days(model_of, radius, X, y, batches):
+    """Return the NMI of the last ten days, and CPU seconds a day of them.
+
+    Each day's rows are learned one by one, and those of the last days are then labelled.
+    """
+    first = np.concatenate(batches[:FIRST])
+    Z = PCA(min(10, len(first)), random_state=0).fit(X[first]).transform(X)
+    some = Z[first[:300]]
+    radius *= np.median(np.linalg.norm(some[:, np.newaxis] - some, axis=2))
+    fading = 1 / (HALF_LIFE * len(first) / FIRST)
+    model = model_of(radius, fading, len(first))
+    for i in np.concatenate(batches[:-10]):
+        model.learn_one(dict(enumerate(Z[i].tolist())))
+    begun = time.process_time()
+    labels = []
+    for rows in batches[-10:]:
+        points = [dict(enumerate(row)) for row in Z[rows].tolist()]
+        for point in points:
+            model.learn_one(point)
+        labels += [model.predict_one(point) for point in points]
+    seconds = (time.process_time() - begun) / 10
+    return [normalized_mutual_info_score(y[np.concatenate(batches[-10:])], labels), seconds]
 
 
 class Tracked:

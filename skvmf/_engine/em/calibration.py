@@ -4,18 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
 
 from ..._typing import Array
 
 # Beyond it, the memberships of a component that is 1e4 nats ahead are e times the others'.
 MAX_TEMPERATURE = 1e4
-# Neighbours on the grid differ by a factor of 2.5: the loss has one minimum between two of them.
-_N_GRID = 11
-# No row is worse predicted than by this membership. Without a limit, single rows between components
-# that are thousands of nats apart decide: diagonal Gaussians on 64 latent dimensions of texts then
-# get a temperature of 74 instead of 13, and their calibration error triples. 1e-3 to 1e-12 differ
-# little.
+# Temperatures that differ by a thousandth give memberships that differ less than fits do.
+_TOLERANCE = 1e-3
+# What is said beyond what holds counts from here on. Where components are far apart, both are 1 up
+# to their rounding, and this would choose among many temperatures.
+_LEAST_EXCESS = 1e-6
+# In a log loss that is told, no membership counts as less: single rows, of components that are
+# thousands of nats apart, would be all of it.
 _LEAST_LOG_MEMBERSHIP = float(np.log(1e-6))
 
 
@@ -58,19 +59,25 @@ class Reliability:
     log_loss: float
 
 
-def reliability(judged: Sequence[Judged], temperature: float, n_bins: int) -> Reliability:
-    """Return how memberships at a temperature hold."""
+def said_and_held(judged: Sequence[Judged], temperature: float) -> tuple[Array, Array, Array]:
+    """Return the largest memberships of rows, what the others say of the same, and weights.
+
+    Weights add up to one.
+    """
     largest = []
     others = []
     for each in judged:
         logs = each.logs_at(temperature)
-        labels = logs.argmax(axis=1)[:, np.newaxis]
+        labels = each.log_odds.argmax(axis=1)[:, np.newaxis]
         largest.append(np.exp(np.take_along_axis(logs, labels, axis=1)[:, 0]))
         others.append(np.take_along_axis(each.memberships, labels, axis=1)[:, 0])
-    said = np.concatenate(largest)
-    held = np.concatenate(others)
     weights = np.concatenate([each.weights for each in judged])
-    weights = weights / weights.sum()
+    return np.concatenate(largest), np.concatenate(others), weights / weights.sum()
+
+
+def reliability(judged: Sequence[Judged], temperature: float, n_bins: int) -> Reliability:
+    """Return how memberships at a temperature hold."""
+    said, held, weights = said_and_held(judged, temperature)
     # Equal memberships, such as many of 1, are in one bin.
     order = np.argsort(said, kind="stable")
     last_of_bins = np.searchsorted(np.cumsum(weights[order]), np.arange(1, n_bins) / n_bins)
@@ -86,17 +93,27 @@ def reliability(judged: Sequence[Judged], temperature: float, n_bins: int) -> Re
 
 
 def best_temperature(judged: Sequence[Judged]) -> float:
-    """Return the temperature, from 1 to 10,000, with the least log loss; 1 where all have one."""
+    """Return the temperature, from 1 to 10,000, at which as much is said as holds on average.
 
-    def loss(log_temperature: float) -> float:
-        return log_loss(judged, float(np.exp(log_temperature)))
+    The mean largest membership is then what the others say of the same components, as in Clarté et
+    al., "Expectation consistency for calibration of neural networks", UAI 2023. It falls with the
+    temperature, while labels and what the others say of them stay, so that there is one solution.
 
-    grid = np.linspace(0, np.log(MAX_TEMPERATURE), _N_GRID)
-    best = int(np.argmin([loss(each) for each in grid]))
-    bounds = grid[max(best - 1, 0)], grid[min(best + 1, _N_GRID - 1)]
-    # Temperatures that differ by a thousandth give memberships that differ less than fits do.
-    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-3}).x
-    # A search between bounds never returns these.
-    if loss(found) >= loss(grid[best]):
-        found = grid[best]
-    return min(float(np.exp(found)), MAX_TEMPERATURE)
+    The temperature with the least log loss, as is usual, is that of rows which others give to a
+    component hundreds of nats away: these make up most of the loss where clusters are tight, and
+    all other memberships become too small. In five seeds of the user guide's data the error with
+    the least log loss and here is 0.14 and 0.11 for 20 diagonal Gaussians in 64 dimensions of
+    texts, 0.23 and 0.12 for ten on 360 digits, and 0.07 to 0.11 and 0.06 to 0.09 for directions.
+    The Brier score, which is bounded, leaves memberships too large where other fits differ much.
+    """
+
+    def excess(log_temperature: float) -> float:
+        said, held, weights = said_and_held(judged, float(np.exp(log_temperature)))
+        return float(((said - held) * weights).sum())
+
+    largest = float(np.log(MAX_TEMPERATURE))
+    if excess(0.0) <= _LEAST_EXCESS:
+        return 1.0
+    if excess(largest) >= 0:
+        return MAX_TEMPERATURE
+    return float(np.exp(brentq(excess, 0.0, largest, xtol=_TOLERANCE)))

@@ -110,11 +110,12 @@ def run_em(
                 least_gain = max(tol, relative_tol * abs(bounds[1] - bounds[0]))
                 converged = abs(bounds[-1] - bounds[-2]) <= least_gain
             if converged or stop or n_iter == max_iter:
-                fall = bounds[best[0]] - bounds[-1]
-                rounding = _ROUNDING[rows.dtype.name] * point.size_of_bound(stats)
-                if tol is not None and fall > rounding:
-                    n_iter, point = best
-                    stats = point.expect(rows)
+                if tol is not None:
+                    fall = bounds[best[0]] - bounds[-1]
+                    rounding = _ROUNDING[rows.dtype.name] * point.size_of_bound(stats)
+                    if fall > rounding:
+                        n_iter, point = best
+                        stats = point.expect(rows)
                 return EMResult(point, bounds[: n_iter + 1], n_iter, converged, bool(stop), stats)
             after = point.maximize(stats, rows)
             comparable = point.comparable(after)

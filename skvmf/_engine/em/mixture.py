@@ -319,7 +319,7 @@ class Point:
         if self.mixture.known is not None:
             known, _ = self._known_rows(block)
             values[known] = np.inf
-        worst = self._least_likely(values, counts)
+        worst = self.least_likely(values, counts)
         block.release()
         return Statistics(
             value=value,
@@ -333,7 +333,7 @@ class Point:
             log_units=float((block.weights * log_units).sum()),
         )
 
-    def _least_likely(self, values: Array, counts: Array) -> Array:
+    def least_likely(self, values: Array, counts: Array) -> Array:
         """Return the numbers of the least likely rows, at least one.
 
         There is one for each component that has no rows here and was not moved yet, up to what fits

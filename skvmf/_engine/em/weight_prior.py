@@ -1,6 +1,7 @@
 """The prior on the weights of a mixture."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -33,11 +34,16 @@ class ModifiedDirichlet:
     @property
     def flat(self) -> bool:
         """Whether weights are simply proportions."""
-        return self.floor == 0 and bool(np.all(self.alpha == 1))
+        return self.floor == 0 and self._uniform
+
+    @cached_property
+    def _uniform(self) -> bool:
+        """Whether all weights are as likely: every alpha is 1."""
+        return bool(np.all(self.alpha == 1))
 
     def log_density(self, weights: Array) -> float:
         """Return the unnormalised log-density of the weights."""
-        if np.all(self.alpha == 1):
+        if self._uniform:
             return 0.0
         is_counted = (weights > 0) | (self.floor > 0)
         counted = np.where(is_counted, np.maximum(weights, self.floor), 1.0)

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from ..._kernels import fisher as kernels
 from ..._typing import Array
 from ..rows.blocks import DenseBlock
-from .covariance import EPS, per_component
+from .covariance import EPS, per_component, sum_over_components
 from .elliptical import Elliptical
 from .family import Proposal, Scores, SeedFamily
 from .gaussian_products import GaussianComponents
@@ -225,7 +225,8 @@ class Gaussian(Elliptical[GaussianComponents]):
         if singular.any() and self.reg_covar > 0:  # else the rows may lie in a subspace
             # Rounding adds up over features. A few times as much is above it, and changes nothing
             # that is known of a covariance.
-            regular = self.type.regularized(covariances, 8 * self.dim * self._rounding(stats))
+            rounding = self._rounding(stats.counts, _mean_first(stats))
+            regular = self.type.regularized(covariances, 8 * self.dim * rounding)
             covariances = self.type.replaced(covariances, singular, by=regular)
             components = self.components(means, covariances)
         return components
@@ -241,19 +242,22 @@ class Gaussian(Elliptical[GaussianComponents]):
         divisor = stats.counts.sum()
         if not kind.shared:
             divisor = per_component(np.where(stats.counts > 0, stats.counts, 1.0), second)
-        estimate = kind.estimate(stats.counts, _mean_first(stats), second / divisor)
+        first = _mean_first(stats)
+        estimate = kind.estimate(stats.counts, first, second / divisor)
         covariances = kind.regularized(estimate, self.regularization)
         negligible = np.maximum(
             _NEGLIGIBLE * kind.variances(covariances), _NEGLIGIBLE_OF_OLD * kind.variances(old)
         )
-        inexact = self._rounding(stats) > negligible
+        inexact = self._rounding(stats.counts, first) > negligible
+        if not inexact.any():
+            return covariances
         if kind.shared:
-            return old if inexact.any() else covariances
+            return old
         return kind.replaced(covariances, np.asarray(inexact.any(axis=1)), by=old)
 
-    def _rounding(self, stats: Statistics) -> Array:
-        """Return what moments about points that are not the means lose of variances."""
-        return EPS * self.type.variances(self.type.scatter(stats.counts, _mean_first(stats)))
+    def _rounding(self, counts: Array, gaps: Array) -> Array:
+        """Return what moments about points `gaps` (K, d) off the means lose of variances."""
+        return EPS * self.type.variances(self.type.scatter(counts, gaps))
 
     def proposal(self) -> Proposal:
         """Start with spherical Gaussians, and give them covariances where rows suffice."""
@@ -438,7 +442,7 @@ class ShrunkGaussian(Gaussian):
         covariances = self._covariances(stats, components.covariances)
         pooled = covariances
         if not kind.shared:
-            pooled = np.tensordot(counts / counts.sum(), covariances, 1)
+            pooled = sum_over_components(counts / counts.sum(), covariances)
         # Of copies of a few rows there is nothing to pool: a small part of the mean variance, or of
         # the data's, keeps matrices invertible.
         floor = max(1e-9 * float(np.mean(kind.variances(pooled))), 1e-12 * self.scale)

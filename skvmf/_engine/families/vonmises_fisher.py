@@ -14,7 +14,7 @@ from ..._kernels import vonmises_fisher as high_concentration
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
 from ...distributions.vonmises_fisher._density import split
-from ...distributions.vonmises_fisher._maps import Method
+from ...distributions.vonmises_fisher._maps import Method, exact_functions
 from ..rows.blocks import Block, DenseBlock, SparseBlock
 from .family import AnyFamily, Proposal, Scores, SeedFamily
 from .gradients import (
@@ -319,17 +319,13 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         directions = np.ascontiguousarray(directions)
         complements = np.maximum(complements, self._least_complement)
         lengths = np.minimum(lengths, 1 - complements)
-        kappa = concentrations
-        if kappa is None:
-            kappa = vmf.concentration(lengths, self.dim, complement=complements, method=self.method)
-        kappa = np.atleast_1d(kappa)  # (1,) where all have the same: then so are its functions
-        if concentrations is not None or self.method in ("exact", "newton"):
+        if concentrations is None:
+            # They are (1,) where all components have the same.
+            kappa, log_partition, deficit = self._functions(lengths, complements)
+        else:
+            kappa = np.atleast_1d(concentrations)
             log_partition = vmf.log_partition(kappa, self.dim)
             deficit = vmf.log_partition_deficit(kappa, self.dim)
-        else:
-            psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
-            log_partition = kappa * lengths - psi
-            deficit = kappa * complements + psi
         log_area = self._log_area
         max_in_float32 = min(
             MAX_FLOAT32_CONCENTRATION, MAX_FLOAT32_CONCENTRATION_PER_DIM * (self.dim - 1)
@@ -356,6 +352,20 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             concentrated=concentrated,
             centred_at=centred_at,
         )
+
+    def _functions(self, lengths: Array, complements: Array) -> tuple[Array, Array, Array]:
+        """Return kappa, Phi(kappa) and kappa - Phi(kappa), (K,) or (1,), by the method."""
+        if self.method == "exact":
+            return exact_functions(lengths, complements, self.dim)
+        kappa = vmf.concentration(lengths, self.dim, complement=complements, method=self.method)
+        if self.method == "newton":
+            log_partition = vmf.log_partition(kappa, self.dim)
+            deficit = vmf.log_partition_deficit(kappa, self.dim)
+        else:
+            psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
+            log_partition = kappa * lengths - psi
+            deficit = kappa * complements + psi
+        return np.asarray(kappa), np.asarray(log_partition), np.asarray(deficit)
 
     @cached_property
     def _log_area(self) -> float:

@@ -72,7 +72,7 @@ class MergingStart:
         if len(self.background) > 0:
             beside = BesideBackground(search, family, self.rescored)
             return beside.run(rng, self.watch, self._afresh)
-        if search.many:
+        if search.in_regions:
             return self._in_groups(family, search, rng)
         return self._with_covariances(family, rng)
 

@@ -58,10 +58,11 @@ MIN_STEP_GAIN = 1e-3
 FIRST_ROWS_PER_COMPONENT = 25
 MIN_FIRST_ROWS = 10_000
 
-# From so many components on they are looked for in regions, and steps with all of them are spared:
-# there they are most of the time of a fit. Each needs so many rows.
+# From so many components on, steps with all of them are spared: there they are most of the time of
+# a fit. If each has so many rows, components are looked for in regions, too: with fewer, regions
+# lose much (14,885 sentences in 2,000 components: a cosine of .621 in place of .631).
 MIN_COMPONENTS_OF_MANY = 1000
-MIN_ROWS_OF_MANY = 10
+MIN_ROWS_OF_REGIONS = 10
 
 # Every second seed is moved so far towards its component's centre. If two clusters share a
 # component, a row of one is nearer to that component than to a seed at any other row.
@@ -97,9 +98,12 @@ class Overseeding:
     @property
     def many(self) -> bool:
         """Whether steps with all components are spared."""
-        K = self.n_components
-        enough_rows = self.n_drawable >= MIN_ROWS_OF_MANY * K
-        return K >= MIN_COMPONENTS_OF_MANY and len(self.background) == 0 and enough_rows
+        return self.n_components >= MIN_COMPONENTS_OF_MANY and len(self.background) == 0
+
+    @property
+    def in_regions(self) -> bool:
+        """Whether components are looked for in regions."""
+        return self.many and self.n_drawable >= MIN_ROWS_OF_REGIONS * self.n_components
 
     @property
     def n_steps(self) -> tuple[int, int]:

@@ -50,7 +50,7 @@ def overseeded(
     search: Overseeding, rng: np.random.Generator, watch: OnIteration = ignore
 ) -> FoundStart:
     """Return the components of a search, many by regions; ``watch`` is as in `Overseeding.run`."""
-    if search.many:
+    if search.in_regions:
         start = _Regions(search).run(rng)
         if start is not None:
             watch(0, [start.bound], start.point)

@@ -36,6 +36,10 @@ class FreePoint(Point):
         """Return plain components with weights, that of a background last."""
         return FreePoint(Mixture.plain(family, background), Params.first(weights, components))
 
+    def least_likely(self, values: Array, counts: Array) -> Array:
+        """Return the numbers of no rows: no component is moved to one."""
+        return np.empty(0, dtype=np.intp)
+
     def maximize(self, stats: Statistics, rows: RowSource) -> Self:
         """Return a better point, whose weights are the shares of the rows."""
         if not stats.counts.any():  # rows so far off that they have no share in any component

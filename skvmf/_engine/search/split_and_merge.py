@@ -185,7 +185,9 @@ class SplitAndMerge:
                 unpaired[pair] = False
                 cheapest.append(pair)
         merged = np.array(cheapest)
-        new_numbers = np.cumsum(~np.isin(np.arange(M), merged[:, 1])) - 1
+        left = np.ones(M, dtype=bool)
+        left[merged[:, 1]] = False
+        new_numbers = np.cumsum(left) - 1
         untouched = unpaired[pairs].all(axis=1)
         numbers = map(tuple, new_numbers[pairs[untouched]].tolist())
         known = dict(zip(numbers, costs[untouched], strict=True))
@@ -275,10 +277,13 @@ class _Losses:
         block = DenseBlock(self._sample.take(rows), self._weights[rows], None, 0)
         scores = self._family.scores(block, merged).log_density()
         log_shares = scores + log_weights - self._log_densities[rows, None]
-        gained = np.exp(np.minimum(log_shares, MAX_LOG_SHARE))
-        ratios = np.maximum(np.maximum(1 - shares, 0) + gained, LEAST_RATIO)
-        loss: Array = -(block.weights @ np.where(shares > 0, np.log(ratios), 0.0))
-        return loss
+        counted = shares > 0
+        gained = np.exp(np.minimum(log_shares[counted], MAX_LOG_SHARE))
+        ratios = np.maximum(np.maximum(1 - shares[counted], 0) + gained, LEAST_RATIO)
+        gains = np.zeros_like(shares)
+        gains[counted] = np.log(ratios)
+        losses: Array = -(block.weights @ gains)
+        return losses
 
 
 def _expect(point: FreePoint, few_rows: bool, block: DenseBlock) -> _Expectation:

@@ -459,6 +459,21 @@ def _exact(d: int, out: Array, r: Array, q: Array = _NOT_GIVEN, *, order: int) -
     exact.negentropy(r, q, d, table.excess, table.inverse_tail, inverse_cells(d), order, out)
 
 
+def exact_functions(r: Array, q: Array, dim: int) -> tuple[Array, Array, Array]:
+    """Return kappa, Phi(kappa) and kappa - Phi(kappa) of r and q = 1 - r, all (n,).
+
+    Nothing is checked: steps of mixtures ask for those of a few components, where checks take most
+    of the time.
+    """
+    kappa = np.empty(len(r))
+    log_partition = np.empty(len(r))
+    deficit = np.empty(len(r))
+    _exact(dim, kappa, r, q, order=1)
+    _log_partition(dim, log_partition, kappa, deficit=False)
+    _log_partition(dim, deficit, kappa, deficit=True)
+    return kappa, log_partition, deficit
+
+
 def _ode(d: int, out: Array, r: Array, q: Array = _NOT_GIVEN, *, order: int) -> None:
     series, checkpoints = _trajectory(d)
     routes.ode(r, q, d, series, checkpoints, order, out)
