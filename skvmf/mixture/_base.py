@@ -76,7 +76,8 @@ _MIN_ROWS = 10_000
 # mean resultant length of .2 in 384 features, 300 for each missed .04 nats a row, 600 none.
 _MAX_ROWS_PER_COMPONENT = 600
 # Where there are many components, a start looks at regions of the rows one after the other, so that
-# it can look at more rows; up to so many in all.
+# it can look at more rows; up to so many in all. With 1,000 clusters of directions in 128 features
+# 200, 250 and 400 for each ended within .002 nats a row of each other, and 100 lost .035.
 _ROWS_PER_COMPONENT_OF_MANY = 250
 _MAX_ROWS_OF_MANY = 10**6
 # That callbacks see: the search, the flat start, the start; with limits on sizes a run within them.

@@ -95,9 +95,10 @@ array-like, default='merging'
     init_size : int, default=None
         Number of rows in the sample of 'merging', 'kmeans' and 'k-means++', drawn in proportion
         to the sample weights. None is 100 per component and at least 10,000, from 1,000
-        components on 250 up to a million rows, or twice as many with a background. For directions
-        without a background, 'merging' goes on with up to 600 per component if it explains the
-        sample better than other rows, by more than chance; ``verbose=1`` tells.
+        components on 250 up to a million rows, or twice as many with a background. For fewer
+        components of directions without a background, 'merging' goes on with up to 600 per
+        component if it explains the sample better than other rows, by more than chance;
+        ``verbose=1`` tells.
     weights_init : array-like of shape (n_components,), default=None
         Initial weights.
     means_init : array-like of shape (n_components, n_features), default=None

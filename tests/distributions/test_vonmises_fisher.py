@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skvmf.distributions import vonmises_fisher as vmf
+from skvmf.distributions.vonmises_fisher._maps import exact_functions
 
 METHODS = ["exact", "ode", "rational", "refined", "banerjee", "newton"]
 X = np.eye(3)
@@ -104,6 +105,15 @@ class TestIdentities:
 
 
 class TestMethods:
+    @given(dim=dims, kappa=kappas)
+    def test_what_mixtures_ask_for_has_the_same_bits(self, dim, kappa):
+        r = np.atleast_1d(vmf.mean_resultant_length(kappa, dim))
+        q = np.atleast_1d(vmf.mean_resultant_length(kappa, dim, complement=True))
+        found, log_partition, deficit = exact_functions(r, q, dim)
+        assert np.array_equal(found, vmf.concentration(r, dim, complement=q))
+        assert np.array_equal(log_partition, vmf.log_partition(found, dim))
+        assert np.array_equal(deficit, vmf.log_partition_deficit(found, dim))
+
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("dim", [2, 5, 7, 10**7])
     def test_concentration_is_order_one(self, method, dim):

@@ -27,6 +27,13 @@ def per_component(numbers: Array, covariances: Array) -> Array:
     return numbers.reshape((-1,) + (1,) * (covariances.ndim - 1))
 
 
+def sum_over_components(weights: Array, covariances: Array) -> Array:
+    """Return the sum of covariances (K, ...), each times a weight (K,)."""
+    flat = covariances.reshape(len(weights), -1)
+    total: Array = (weights @ flat).reshape(covariances.shape[1:])
+    return total
+
+
 class CovarianceType(ABC):
     """What depends on the type of covariance; most follows from its shape and `outer`.
 
@@ -200,7 +207,7 @@ class CovarianceType(ABC):
         if self.shared:
             return about_mean_of_all
         # The mean of all rows' moments about it, whichever components they are of.
-        pooled = np.tensordot(fractions, about_mean_of_all, 1)
+        pooled = sum_over_components(fractions, about_mean_of_all)
         return np.repeat(pooled[np.newaxis], len(means), axis=0)
 
     def _fractions(self, counts: Array) -> Array:

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from ..._kernels import fisher as kernels
 from ..._typing import Array
 from ..rows.blocks import DenseBlock
-from .covariance import EPS, per_component
+from .covariance import EPS, per_component, sum_over_components
 from .elliptical import Elliptical
 from .family import Proposal, Scores, SeedFamily
 from .gaussian_products import GaussianComponents
@@ -442,7 +442,7 @@ class ShrunkGaussian(Gaussian):
         covariances = self._covariances(stats, components.covariances)
         pooled = covariances
         if not kind.shared:
-            pooled = np.tensordot(counts / counts.sum(), covariances, 1)
+            pooled = sum_over_components(counts / counts.sum(), covariances)
         # Of copies of a few rows there is nothing to pool: a small part of the mean variance, or of
         # the data's, keeps matrices invertible.
         floor = max(1e-9 * float(np.mean(kind.variances(pooled))), 1e-12 * self.scale)

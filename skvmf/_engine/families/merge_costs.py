@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
-from .covariance import TINY, CovarianceType, per_component
+from .covariance import TINY, CovarianceType, per_component, sum_over_components
 from .family import MergeCost
 
 # Clusters up to which all pairs are compared, and the products of their sums are kept: 32 MiB.
@@ -189,7 +189,7 @@ class EllipticalMergeCost(MergeCost):
             self.covariances = self.covariances.copy()
             self._n_pseudo = self.kind.pseudo_rows(self.dim)
             # Of unit size: it is multiplied by each cluster's own.
-            pooled = np.tensordot(self.counts, self.covariances, axes=1) / self.counts.sum()
+            pooled = sum_over_components(self.counts, self.covariances) / self.counts.sum()
             self._shape = pooled / self.kind.sizes(pooled[np.newaxis])[0]
 
     def points(self) -> Array:
