@@ -150,10 +150,10 @@ class MultiStart:
             tol=self.tol,
             at_once=reached is not None,
         )
-        steps = None
+        steps: LimitedSteps | TruncatedSteps | None
         if kind == LIMITED:
-            limited = LimitedSteps(self.rows)
-            state = limited.state(reached) if reached else EMState(limited.begin(point))
+            steps = LimitedSteps(self.rows)
+            state = steps.state(reached) if reached else EMState(steps.begin(point))
         else:
             state = reached or EMState(point)
             steps = self._truncated_steps(mixture, point.n_components)

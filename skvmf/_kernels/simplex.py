@@ -75,6 +75,8 @@ MIN_INT_64 = np.int64(-(2**63))
 
 BYTES_32 = 4  # of a float32
 
+LEAST_TEMPERATURE = 1e-30  # of float32; a lower one is as hard
+
 MAX_FLOAT_32 = np.finfo(np.float32).max
 MAX_FLOAT_64 = np.finfo(np.float64).max
 
@@ -337,6 +339,139 @@ def argmax_rows(scores, slopes, offsets, weights, counts, values, labels, work):
             labels[start + i] = first
             values[start + i] = tops[i]
             counts[first] += weights[start + i]
+
+
+# Entries of a row that are so far apart are a lane, and the largest of each lane is known first. Of
+# 64 lanes, the 24th largest is below some 30 entries of the row: only these are looked at again.
+N_LANES = 64
+
+
+@row_kernel
+def _smallest(values):
+    """Return where the smallest of some values is."""
+    where = 0
+    for k in range(values.shape[0]):
+        if values[k] < values[where]:
+            where = k
+    return where
+
+
+@row_kernel
+def _shift_lanes(row, slope, offsets, z, lanes):
+    """Set z = slope * row + offsets, and find the largest of every `N_LANES`-th entry."""
+    assume_no_overlap()
+    for j in range(N_LANES):
+        lanes[j] = -np.inf
+    n_whole = row.shape[0] // N_LANES
+    for i in range(n_whole):
+        of_row = row[i * N_LANES : (i + 1) * N_LANES]
+        of_offsets = offsets[i * N_LANES : (i + 1) * N_LANES]
+        of_z = z[i * N_LANES : (i + 1) * N_LANES]
+        for j in range(N_LANES):
+            value = slope * of_row[j] + of_offsets[j]
+            of_z[j] = value
+            lanes[j] = value if value > lanes[j] else lanes[j]
+    for k in range(n_whole * N_LANES, row.shape[0]):
+        z[k] = slope * row[k] + offsets[k]
+        j = k - n_whole * N_LANES
+        lanes[j] = z[k] if z[k] > lanes[j] else lanes[j]
+
+
+@row_kernel
+def _least_of_largest(lanes, best):
+    """Return the smallest of the largest lanes, as many as `best` holds; they are written there."""
+    m = best.shape[0]
+    best[:] = lanes[:m]
+    where = _smallest(best)
+    for j in range(m, lanes.shape[0]):
+        if lanes[j] > best[where]:
+            best[where] = lanes[j]
+            where = _smallest(best)
+    return best[where]
+
+
+@row_kernel
+def largest_rows(scores, slopes, offsets, columns, values):
+    """Find the columns of the m largest z of each row, in any order, and these z.
+
+    With z = slopes[n] * scores[n] + offsets, on exit columns[n] (int32) are those columns, and
+    values[n], of the scores' dtype, their z. m is at most `N_LANES` and the number of columns.
+    Other arguments are as for `softmax_rows`. A z that is nan is none of the largest: if others are
+    too few, the first columns take its place, and their z is -inf.
+    """
+    K = scores.shape[1]
+    m = columns.shape[1]
+    z = np.empty(K, scores.dtype)
+    lanes = np.empty(N_LANES, scores.dtype)
+    for n in range(scores.shape[0]):
+        _shift_lanes(scores[n], slopes[n], offsets, z, lanes)
+        own = columns[n]
+        best = values[n]
+        # At least m entries are not below the m-th largest of the lanes.
+        least = _least_of_largest(lanes, best)
+        best[:] = -np.inf
+        for k in range(m):
+            own[k] = k
+        where = 0
+        n_found = 0
+        for start in range(0, K, BLOCK):
+            part = z[start : start + BLOCK]
+            n_above = np.int32(0)  # nearly always 0, and counted without a jump
+            for k in range(part.shape[0]):
+                n_above += np.int32(1) if part[k] >= least else np.int32(0)
+            if n_above == 0:
+                continue
+            for k in range(part.shape[0]):
+                if n_found < m:
+                    if part[k] >= least:
+                        own[n_found] = start + k
+                        best[n_found] = part[k]
+                        n_found += 1
+                        where = _smallest(best)
+                elif part[k] > best[where]:
+                    own[where] = start + k
+                    best[where] = part[k]
+                    where = _smallest(best)
+
+
+@row_kernel
+def _exp_of_gaps(z, top, scale, powers):
+    """Set powers = exp(scale * (z - top)), which vectors do."""
+    assume_no_overlap()
+    for k in range(z.shape[0]):
+        powers[k] = _exp(scale * (z[k] - top))
+
+
+@row_kernel
+def count_candidates(components, scores, weights, offsets, temperature, counts):
+    """Add to counts the weights of rows, shared out among a few components of each.
+
+    Row n chooses among components[n] (m) by softmax((scores[n] - offsets[components[n]]) /
+    temperature); at a temperature of 0 it chooses the first with the largest difference.
+    Components are int32; scores and offsets are finite float32, and all others float64.
+    """
+    m = components.shape[1]
+    z = np.empty(m, scores.dtype)
+    powers = np.empty(m, scores.dtype)
+    scale = scores.dtype.type(1 / max(temperature, LEAST_TEMPERATURE))
+    for n in range(components.shape[0]):
+        own = components[n]
+        first = 0
+        for k in range(m):
+            z[k] = scores[n, k] - offsets[own[k]]
+            if z[k] > z[first]:
+                first = k
+        if temperature == 0:
+            counts[own[first]] += weights[n]
+            continue
+        _exp_of_gaps(z, z[first], scale, powers)
+        total = 0.0
+        for k in range(m):
+            total += powers[k]
+        factor = weights[n] / total
+        for k in range(m):
+            if powers[k] > 0:
+                counts[own[k]] += factor * powers[k]
 
 
 # Up to so many candidates, the support is found by comparing them pair by pair. Rows of 24 to 40

@@ -86,7 +86,7 @@ def membership_reliability(
     >>> from skvmf import SparseGaussianMixture
     >>> from skvmf.inspection import membership_reliability
     >>> X = np.random.default_rng(0).normal(size=(500, 20)) * np.arange(20)
-    >>> mixture = SparseGaussianMixture(3, covariance_type="diag", random_state=0).fit(X)
+    >>> mixture = SparseGaussianMixture(5, covariance_type="diag", random_state=0).fit(X)
     >>> mixture = mixture.calibrate(X, random_state=0)
     >>> reliability = membership_reliability(mixture, X, random_state=1)
     >>> bool(reliability.after.error < reliability.before.error)

@@ -151,7 +151,7 @@ def _in_rows(
     mean = total / n_components
     are_whole = bool((weights == np.rint(weights)).all())
 
-    def size(limit: float) -> float:
+    def size(limit: Any) -> float:
         if isinstance(limit, Integral):
             return float(limit)
         multiple = float(limit) * mean

@@ -11,6 +11,7 @@ from scipy.special import logsumexp, softmax
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine.em.size_limits import N_CANDIDATES, Candidates, SizeLimits, ascend, move_rows
+from skvmf._engine.families.family import Scores
 from skvmf._engine.rows.copies import heaviest_row
 from skvmf._engine.rows.sources import make_rows
 
@@ -28,7 +29,7 @@ def scores_of(n, K, d, seed):
 def candidates_of(scores, weights=None):
     n, K = scores.shape
     weights = np.ones(n) if weights is None else weights
-    return Candidates.best(scores.copy(), np.zeros(K), weights)
+    return Candidates.best(Scores(scores, np.zeros(K)), np.zeros(K), weights)
 
 
 def limits_of(n, least, most):
@@ -179,14 +180,36 @@ def test_moves_are_those_that_lose_least():
 @pytest.mark.parametrize("K", [24, 25, 60, 800, 1003])
 def test_candidates_are_the_best_less_offsets(K):
     rng = np.random.default_rng(0)
-    scores = rng.normal(size=(50, K))
+    products = rng.normal(size=(50, K))
+    bias = 100 + rng.normal(size=K)
+    slopes = rng.uniform(1, 2, 50)
     offsets = rng.normal(size=K)
-    candidates = Candidates.best(scores - offsets, offsets, np.ones(50))
+    less_offsets = Scores(products, bias - offsets, slopes)
+    candidates = Candidates.best(less_offsets, offsets, np.ones(50))
+    scores = Scores(products, bias, slopes).log_density()
     expected = np.sort(np.argsort(-(scores - offsets), axis=1)[:, :N_CANDIDATES], axis=1)
     assert_array_equal(np.sort(candidates.components, axis=1), expected)
     of_candidates = np.take_along_axis(scores, candidates.components, axis=1)
     of_candidates -= of_candidates.max(axis=1, keepdims=True)
     assert_allclose(candidates.scores, of_candidates, atol=1e-5)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.3, 1.0, 10.0])
+def test_counts_are_those_of_softmax_over_candidates(temperature):
+    rng = np.random.default_rng(0)
+    scores = 20 * rng.normal(size=(200, 40))
+    offsets = rng.normal(size=40)
+    weights = rng.uniform(0, 2, 200)
+    candidates = candidates_of(scores, weights)
+    chosen = np.zeros((200, 40), dtype=bool)
+    np.put_along_axis(chosen, candidates.components.astype(int), True, axis=1)
+    left = np.where(chosen, scores - offsets, -np.inf)
+    if temperature == 0:
+        expected = np.bincount(left.argmax(axis=1), weights, 40)
+        assert_array_equal(candidates.labels(offsets), left.argmax(axis=1))
+    else:
+        expected = weights @ softmax(left / temperature, axis=1)
+    assert_allclose(candidates.counts(offsets, temperature), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_offsets_of_components_that_no_row_may_choose_stay_near():
@@ -215,7 +238,7 @@ def test_the_shift_is_that_of_the_least_lagrangian(offsets, least, most):
 def test_rows_without_a_density_have_scores():
     scores = np.full((2, 3), -np.inf)
     scores[1, 2] = 0.0
-    candidates = Candidates.best(scores, np.zeros(3), np.ones(2))
+    candidates = Candidates.best(Scores(scores, np.zeros(3)), np.zeros(3), np.ones(2))
     assert np.isfinite(candidates.scores).all()
     assert candidates.labels(np.zeros(3))[1] == 2
 

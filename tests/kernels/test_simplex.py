@@ -7,6 +7,7 @@ from skvmf._kernels.simplex import (
     argmax_rows,
     entmax,
     entmax_rows,
+    largest_rows,
     log_sum_rows,
     softmax_rows,
     work_space,
@@ -195,6 +196,46 @@ def test_rows_do_not_depend_on_those_before(dtype):
         again = run(softmax_rows, given)
         for name, value in alone.items():
             np.testing.assert_array_equal(again[name], value)
+
+
+def largest(m, scores, slopes, offsets, **_):
+    """Call largest_rows; return columns and z."""
+    columns = np.full((len(scores), m), -1, np.int32)
+    values = np.full((len(scores), m), np.nan, scores.dtype)
+    largest_rows(scores, slopes, offsets, columns, values)
+    return columns, values
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("m", "K"), [(1, 1), (1, 7), (5, 5), (5, 63), (24, 200), (64, 200)])
+def test_the_largest_of_rows(m, K, dtype):
+    given = problem(40, K, dtype)
+    columns, values = largest(m, **given)
+    z = given["slopes"].astype(float)[:, None] * given["scores"] + given["offsets"]
+    expected = np.sort(np.argsort(-z, axis=1)[:, :m], axis=1)
+    np.testing.assert_array_equal(np.sort(columns, axis=1), expected)
+    of_columns = np.take_along_axis(z, columns.astype(int), axis=1)
+    np.testing.assert_allclose(values, of_columns, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_largest_of_equal_entries_are_different_columns(dtype):
+    scores = np.zeros((3, 150))
+    scores[1, 100:] = -np.inf
+    scores[2] = -np.inf
+    columns, values = largest(24, **plain(scores, dtype))
+    assert all(len(set(own)) == 24 for own in columns.tolist())
+    assert columns[1].max() < 100
+    np.testing.assert_array_equal(values, np.repeat([[0], [0], [-np.inf]], 24, axis=1))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_nan_is_none_of_the_largest(dtype):
+    scores = np.full((2, 150), np.nan)
+    scores[0, [7, 90, 149]] = [1, 2, 3]
+    columns, values = largest(4, **plain(scores, dtype))
+    np.testing.assert_array_equal(columns, [[7, 90, 149, 3], [0, 1, 2, 3]])
+    np.testing.assert_array_equal(values, [[1, 2, 3, -np.inf], np.full(4, -np.inf)])
 
 
 def test_one_specialisation_a_precision():

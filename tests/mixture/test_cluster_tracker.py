@@ -175,6 +175,18 @@ def test_the_largest_cluster_dies_when_none_of_its_rows_is_kept():
     assert tracker.ids_.tolist() == [1]
 
 
+def test_a_small_cluster_lives_on_where_the_first_batches_have_none_of_its_rows():
+    rng = np.random.default_rng(0)
+    centres = centres_of(2, rng)
+    y = np.repeat([0, 1], [5, 100])
+    X = centres[y] + rng.normal(size=(len(y), DIM))
+    mixture = VonMisesFisherMixture(2, init_params=y, random_state=0)
+    tracker = ClusterTracker(mixture, window=4, random_state=0).fit(X)
+    for n_batches in range(1, 5):
+        tracker.partial_fit(centres[1] + rng.normal(size=(20, DIM)))
+        assert tracker.ids_.tolist() == ([0, 1] if n_batches < 4 else [1])
+
+
 def test_two_parts_of_one_cluster_merge_once():
     rng = np.random.default_rng(4)
     centres = centres_of(K - 1, rng)

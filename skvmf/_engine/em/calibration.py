@@ -102,8 +102,8 @@ def best_temperature(judged: Sequence[Judged]) -> float:
     The temperature with the least log loss, as is usual, is that of rows which others give to a
     component hundreds of nats away: these make up most of the loss where clusters are tight, and
     all other memberships become too small. In five seeds of the user guide's data the error with
-    the least log loss and here is 0.20 and 0.14 for 20 diagonal Gaussians in 64 dimensions of
-    texts, 0.27 and 0.14 for ten on 360 digits, and 0.08 to 0.10 and 0.07 to 0.09 for directions.
+    the least log loss and here is 0.14 and 0.11 for 20 diagonal Gaussians in 64 dimensions of
+    texts, 0.23 and 0.12 for ten on 360 digits, and 0.07 to 0.11 and 0.06 to 0.09 for directions.
     The Brier score, which is bounded, leaves memberships too large where other fits differ much.
     """
 

@@ -16,7 +16,7 @@ from ..rows.blocks import Block
 from ..rows.sources import RowSource
 from .loop import EMState
 from .mixture import Point
-from .predictions import probabilities_of
+from .predictions import note_published, probabilities_of
 from .size_limits import N_CANDIDATES, Candidates, SizeLimits, ascend, move_rows
 
 # Steps within limits end when one gains at most this fraction of what the first one did. 60,000
@@ -33,6 +33,8 @@ class LimitedSteps:
 
     def __init__(self, rows: RowSource) -> None:
         self.rows = rows
+        # As published, after the last step, and their responsibilities.
+        self.of_rows = np.zeros(rows.n_rows, np.int64), np.zeros(rows.n_rows, rows.dtype)
         self.n_steps = 0
         self.broken = True  # whether the last statistics were outside the limits
 
@@ -62,6 +64,14 @@ class LimitedPoint(Point):
     def limits(self) -> SizeLimits:
         assert self.mixture.size_limits is not None
         return self.mixture.size_limits
+
+    def expect_block(self, block: Block) -> Statistics:
+        """Share out the rows of a block, sum what the maximization needs, and note labels."""
+        scores = self.scores(block)
+        labelled = self.label(block, scores)
+        assigned = self.assign(block, scores=scores)
+        note_published(self, block, labelled, assigned, self.steps.of_rows)
+        return self.sums(block, assigned)
 
     def comparable(self, after: Point) -> bool:
         """Return whether a small change of the bound is the end: not while limits are broken.
@@ -131,17 +141,14 @@ def best_components(
 
     def write(block: Block, span: slice) -> None:
         scores = point.scores(block)
-        bias = scores.bias + log_weights - point.offsets
+        scores = replace(scores, bias=scores.bias + log_weights - point.offsets)
         products = scores.unnormalized
-        if scores.slopes is not None:
-            products *= scores.slopes[:, None]
-        products += (bias - bias.max()).astype(products.dtype)  # float32 keeps their differences
         own = None if labels is None else labels[span]
         if is_open is not None:
             is_closed = ~is_open[None].repeat(len(products), axis=0)
             is_closed[np.arange(len(products)), own] = False
             products[is_closed] = -np.inf
-        best = Candidates.best(products, point.offsets, block.weights, own)
+        best = Candidates.best(scores, point.offsets, block.weights, own)
         components[span] = best.components
         best_scores[span] = best.scores
         block.buffers.release("scores", products)

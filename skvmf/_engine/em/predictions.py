@@ -18,7 +18,7 @@ from ..families.responsibilities import (
 )
 from ..rows.blocks import Block, DenseBlock, warn_if_too_large
 from ..rows.sources import RowSource
-from .mixture import LEAST, Labelled, Mixture, Point, weighted_sum
+from .mixture import LEAST, Assigned, Labelled, Mixture, Point, weighted_sum
 from .posterior import SOFTMAX
 
 
@@ -120,6 +120,24 @@ def of_published_labels(fitted: Point, labelled: Labelled, largest: Array) -> Ar
     """Return the largest responsibilities of rows as published, also where no component has any."""
     seen = np.where(labelled.zero_density, fitted.weights.max(), largest)
     return np.where(labelled.labels == -1, 0, seen)
+
+
+def note_published(
+    fitted: Point,
+    block: Block,
+    labelled: Labelled,
+    assigned: Assigned,
+    of_rows: tuple[Array, Array],
+) -> None:
+    """Write the labels of a block, as published, and their responsibilities into those of all rows.
+
+    An E-step knows both: the rows need not be read again.
+    """
+    largest = fitted.mixture.posterior.largest(labelled.scores, assigned.values)
+    all_labels, all_largest = of_rows
+    span = slice(block.start, block.start + len(block.weights))
+    all_labels[span] = labelled.labels
+    all_largest[span] = of_published_labels(fitted, labelled, largest)
 
 
 def log_joint(fitted: Point, rows: RowSource) -> Array:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._kernels.simplex import count_candidates, largest_rows
 from ..._typing import Array
+from ..families.family import Scores
 
 # Of so many components a row may choose in the dual: a pass over these costs a hundredth of one
 # over 1,000 components, and a row outside the limits finds room in one of them.
@@ -37,7 +39,6 @@ _MAX_STEPS = 100
 # Sums of weights are rounded: limits are kept up to this fraction.
 _ROUNDING = 1e-9
 
-_CHUNK_ROWS = 2**15  # at once, so that their scores stay in the caches
 _LEAST_SCORE = -1e30  # of a candidate without a density, compared with the best one
 
 
@@ -109,44 +110,38 @@ class Candidates:
 
     @classmethod
     def best(
-        cls, scores: Array, offsets: Array, weights: Array, labels: Array | None = None
+        cls, scores: Scores, offsets: Array, weights: Array, labels: Array | None = None
     ) -> "Candidates":
         """Return the best components of some rows by scores (n, K), which are less offsets.
 
         The reference of a row is its largest score, or that of its label, if labels are given.
         """
-        n, K = scores.shape
-        m = min(N_CANDIDATES, K)
-        components = _largest(scores, m)
-        best = np.take_along_axis(scores, components, axis=1)
-        best += offsets.astype(scores.dtype)[components]
+        products = scores.unnormalized
+        n, K = products.shape
+        bias = (scores.bias - scores.bias.max()).astype(products.dtype)  # float32 keeps differences
+        slopes = np.ones(n, products.dtype)
+        if scores.slopes is not None:
+            slopes = scores.slopes.astype(products.dtype)
+        components = np.empty((n, min(N_CANDIDATES, K)), dtype=np.int32)
+        best = np.empty(components.shape, dtype=products.dtype)
+        largest_rows(products, slopes, bias, components, best)
+        best += offsets.astype(best.dtype)[components]
         reference = best.max(axis=1)
         if labels is not None:
-            reference = scores[np.arange(n), labels] + offsets[labels]
+            own = products[np.arange(n), labels]
+            reference = slopes * own + bias[labels] + offsets[labels]
         with np.errstate(invalid="ignore"):  # of rows without a density anywhere
             best -= reference[:, None]
         best = np.nan_to_num(np.maximum(best, _LEAST_SCORE), nan=0.0)
-        return cls(components.astype(np.int32), best.astype(np.float32), weights, K)
+        return cls(components, best.astype(np.float32), weights, K)
 
     def counts(self, offsets: Array, temperature: float) -> Array:
         """Return the weighted counts of the components (K,), hard at a temperature of 0."""
         counts = np.zeros(self.n_components)
-        single_offsets = offsets.astype(np.float32)
-        for start in range(0, len(self.weights), _CHUNK_ROWS):
-            rows = slice(start, start + _CHUNK_ROWS)
-            components = self.components[rows]
-            scores = self.scores[rows] - single_offsets[components]
-            weights = self.weights[rows]
-            if temperature == 0:
-                best = scores.argmax(axis=1)[:, None]
-                components = np.take_along_axis(components, best, axis=1)
-                shares = weights
-            else:
-                scores -= scores.max(axis=1, keepdims=True)
-                scores /= temperature
-                np.exp(scores, out=scores)
-                shares = scores * (weights / scores.sum(axis=1))[:, None]
-            counts += np.bincount(components.ravel(), shares.ravel(), self.n_components)
+        single = offsets.astype(np.float32)
+        count_candidates(
+            self.components, self.scores, self.weights, single, float(temperature), counts
+        )
         return counts
 
     def labels(self, offsets: Array) -> Array:
@@ -175,28 +170,6 @@ class Candidates:
             return 0.0
         second = np.partition(self.scores, -2, axis=1)[:, -2]
         return float(np.median(-second))
-
-
-def _largest(scores: Array, m: int) -> Array:
-    """Return the columns of the m largest scores of each row (n, K), in any order.
-
-    Of many columns the largest ones are in the m groups with the largest maxima: maxima are found
-    many times as fast as a part of an order.
-    """
-    n, K = scores.shape
-    size = int(np.sqrt(K / m))  # of a group: there are then as many groups as members of the best
-    if size < 2:
-        return np.argpartition(scores, K - m, axis=1)[:, K - m :]
-    n_groups = K // size
-    n_grouped = n_groups * size
-    maxima = scores[:, :n_grouped].reshape(n, size, n_groups).max(axis=1)
-    groups = np.argpartition(maxima, n_groups - m, axis=1)[:, n_groups - m :]
-    members = groups[:, None, :] + n_groups * np.arange(size)[:, None]
-    others = np.broadcast_to(np.arange(n_grouped, K), (n, K - n_grouped))
-    columns = np.hstack([members.reshape(n, -1), others])
-    of_columns = np.take_along_axis(scores, columns, axis=1)
-    best = np.argpartition(of_columns, columns.shape[1] - m, axis=1)[:, -m:]
-    return np.take_along_axis(columns, best, axis=1)
 
 
 def ascend(

@@ -25,7 +25,7 @@ from ..rows.parallel import Part, map_reduce
 from ..rows.sources import Labels, Rows, RowSource, Span, joined
 from .loop import EMState, LabelsOfRows
 from .mixture import LEAST, Mixture, Point
-from .predictions import of_published_labels
+from .predictions import note_published
 
 # Between two exact steps there are at most so many rounds of at most so many steps: as many
 # products as one exact step with some thousands of components. A round that gains less than a
@@ -187,10 +187,7 @@ def _expect_and_label(
     assigned = point.assign(block, scores=scores)
     labels[block.start] = assigned.of_components(point.n_components).largest().astype(np.int32)
     if of_rows is not None and labelled is not None:
-        span = slice(block.start, block.start + len(block.weights))
-        largest = point.mixture.posterior.largest(labelled.scores, assigned.values)
-        of_rows[0][span] = labelled.labels
-        of_rows[1][span] = of_published_labels(point, labelled, largest)
+        note_published(point, block, labelled, assigned, of_rows)
     return point.sums(block, assigned)
 
 
