@@ -45,10 +45,8 @@ def draw_sizes(figure, record):
         axis.plot([row[2] for row in own], [row[4] for row in own], "o-", label=name)
     for _, K, largest, _, cosine, *_ in rows:
         if largest <= 1.3:
-            axis.annotate(f"K = {K} ", (largest, cosine), ha="right", va="center")
-    axis.set(
-        xscale="log", xlabel="largest size / mean size", ylabel="mean cosine", xlim=(0.8, None)
-    )
+            axis.annotate(f"  K = {K}", (largest, cosine), ha="left", va="center")
+    axis.set(xscale="log", xlabel="largest size / mean size", ylabel="mean cosine", xlim=(1, None))
     ticks = [1, 1.25, 2, 4, 8, 16, 32]
     axis.set_xticks(ticks, map(str, ticks))
     axis.minorticks_off()
