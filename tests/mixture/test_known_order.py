@@ -165,3 +165,24 @@ def test_covariances_that_are_fixed_say_what_chance_is(entrance):
         mixture.set_params(warm_start=True).fit(rows)
     with pytest.raises(ValueError, match="contradict the order of the components"):
         mixture.fit(rows, known_labels=known)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_on_a_line_are_put_in_order_or_refused(seed):
+    """Covariances that are singular but for rounding may be so once their widths are in order."""
+    rng = np.random.default_rng(seed)
+    places = rng.normal(size=(40, 1)) * 1e30
+    X = (places * rng.normal(size=2)).astype(np.float32)
+    known = np.where(rng.random(40) < 0.4, rng.integers(4, size=40), -1)
+    mixture = RelativeGMM(4, order="scales", random_state=0)
+    refusal = None
+    try:
+        mixture.fit(X, known_labels=known)
+    except ValueError as error:
+        refusal = str(error)
+    if refusal is None:
+        assert np.isfinite(mixture.lower_bound_)
+    else:
+        assert "the rows" in refusal
+        assert "Increase reg_covar" in refusal

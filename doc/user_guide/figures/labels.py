@@ -89,7 +89,7 @@ _WORDS = TfidfVectorizer(token_pattern="[a-z][a-z]+").build_tokenizer()
     "guide.labels",
     "real data with labels",
     needs=NEEDS,
-    small={"most": 400, "every": 60, "starts": 1},
+    small={"most": 400, "every": 1, "starts": 1},
 )
 def labels(setting, most=20_000, every=1, starts=3):
     """Cluster images, messages and windows of messages by many methods, on one thread."""

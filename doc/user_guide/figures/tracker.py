@@ -46,7 +46,7 @@ HEADS = (
     "guide.tracker",
     "clusters of a stream that come and go",
     needs=(MESSAGES, "stoplist_smart.txt", "wordllama"),
-    small={"seeds": 1, "components": (4,), "days": 14, "a_day": 6, "few": 1},
+    small={"seeds": 1, "components": (4,), "days": 14, "a_day": 3, "few": 1},
 )
 def tracker(setting, seeds=10, components=(15, 40), days=60, a_day=14, few=2):
     """Send messages day by day, some groups late and some not to the end, and see who notices."""
@@ -91,7 +91,7 @@ def tracker(setting, seeds=10, components=(15, 40), days=60, a_day=14, few=2):
     "guide.tracker_rivals",
     "stream clusterers, and UMAP and HDBSCAN every night, beside a tracker",
     needs=(MESSAGES, "wordllama", "river", "umap"),
-    small={"seeds": 1, "nights": 1, "days": 14, "a_day": 6, "radii": (0.3,)},
+    small={"seeds": 1, "nights": 1, "days": 14, "a_day": 3, "radii": (0.3,)},
 )
 def tracker_rivals(setting, seeds=3, nights=1, days=60, a_day=14, radii=RADII):
     """Send the same messages to clusterers of streams, and to UMAP and HDBSCAN every night."""
@@ -150,8 +150,11 @@ def stream(y, seed, days, a_day, stationary=False):
     """Return the rows of each day, and the days on which groups come and end."""
     rng = np.random.default_rng(seed)
     groups = rng.permutation(y.max() + 1).tolist()
-    late = dict(zip(groups, (each * days // 60 for each in LATE), strict=False))
-    ends = dict(zip(groups[len(LATE) :], (each * days // 60 for each in ENDS), strict=False))
+    # Of 20 groups five and three; of the few groups of a test there are always some that stay.
+    n_late, n_ends = len(groups) // 4, len(groups) // 6
+    come, go = ([each * days // 60 for each in times] for times in (LATE, ENDS))
+    late = dict(zip(groups[:n_late], come, strict=False))
+    ends = dict(zip(groups[n_late : n_late + n_ends], go, strict=False))
     if stationary:
         late, ends = {}, {}
     left = [rng.permutation(np.flatnonzero(y == group)).tolist() for group in range(len(groups))]

@@ -475,7 +475,14 @@ class Ordering(Constraint):
         if self.order_of != "means":
             scales = ScaleOrder(self.feature, self.clearance)
             covariances = scales.apart(kind, covariances, non_empty)
-        return replace(params, components=family.components(means, covariances))
+        first = family.components(means, covariances)
+        if np.isnan(first.log_det).any():
+            raise ValueError(
+                "Covariances that are put in order are singular but for rounding: the rows lie in a "
+                f"subspace. Increase reg_covar (now {family.reg_covar}) or choose a simpler "
+                "covariance_type."
+            )
+        return replace(params, components=first)
 
     def _order_beside(self, components: GaussianComponents, classes: Array) -> Array:
         """Return the order (K,) of components of which those of `classes` stay where they are."""
