@@ -478,9 +478,9 @@ class Ordering(Constraint):
         first = family.components(means, covariances)
         if np.isnan(first.log_det).any():
             raise ValueError(
-                "Covariances that are put in order are singular but for rounding: the rows lie in a "
-                f"subspace. Increase reg_covar (now {family.reg_covar}) or choose a simpler "
-                "covariance_type."
+                "Covariances that are put in order are singular but for rounding: the rows of a "
+                f"component lie in a subspace. Increase reg_covar (now {family.reg_covar}) or "
+                "choose a simpler covariance_type."
             )
         return replace(params, components=first)
 
