@@ -495,7 +495,8 @@ class ClusterTracker(RowsEstimator):
         shrunk = in_window < _SHRUNK * np.minimum(expected, ratio * earlier)
         has_faded = (self._sizes < self.min_size / 3) & (in_window < 1)
         if n_recent < self.window:  # a few days without rows are chance
-            has_faded[:] = shrunk[:] = False
+            has_faded[:] = False
+            shrunk[:] = False
         is_kept = np.isin(self.ids_, ids)
         dead = has_faded | ~is_kept
         for k in np.flatnonzero(shrunk & ~dead).tolist():

@@ -156,17 +156,31 @@ def _in_rows(
             return float(limit)
         multiple = float(limit) * mean
         # 1.2 times a mean of 50 is a little more than 60 in floats.
-        return round(multiple, 6) if are_whole else multiple
+        if are_whole:
+            multiple = round(multiple, 6)
+        return multiple
 
     # A component may be empty, or have all rows.
-    lower = 0.0 if least is None else size(least)
-    upper = total if most is None else min(size(most), total)
+    lower = 0.0
+    if least is not None:
+        lower = size(least)
+    upper = total
+    if most is not None:
+        upper = min(size(most), total)
     if are_whole:
-        lower = float(np.ceil(lower) if np.ceil(lower) <= mean else np.floor(lower))
-        upper = float(np.floor(upper) if np.floor(upper) >= mean else np.ceil(upper))
+        lower = _whole(lower, up=bool(np.ceil(lower) <= mean))
+        upper = _whole(upper, up=bool(np.floor(upper) < mean))
     # What offsets may leave to moves: a part of all rows, or one row if these are few.
     tolerance = max(TOLERANCE * total, float(weights.max()))
     return SizeLimits(lower / unit, upper / unit, tolerance / unit)
+
+
+def _whole(size: float, up: bool) -> float:
+    """Return the next whole number of rows, up or down."""
+    whole = np.floor(size)
+    if up:
+        whole = np.ceil(size)
+    return float(whole)
 
 
 def _refuse_unreachable(given: Any, limits: SizeLimits, rows: RowSource, n_components: int) -> None:

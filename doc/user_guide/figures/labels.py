@@ -57,15 +57,15 @@ def images(setting, most):
         yield name, PCA(50, random_state=0).fit_transform(flat), y
 
 
-def embedded_messages(setting, every):
+def embedded_messages(setting):
     """Return the embeddings of messages without headers, and their groups."""
-    messages = texts.read(setting.file(MESSAGES))[::every]
+    messages = texts.read(setting.file(MESSAGES))
     X = embedded([message["text"].partition("\n\n")[2] for message in messages])
     known = X.any(axis=1)
     return X[known], np.array([message["label"] for message in messages])[known]
 
 
-def windows(setting, every):
+def windows(setting):
     """Return 64 dimensions of windows of 20 words of the messages, and their groups."""
     stop_words = set((setting.data / STOP_WORDS).read_text(encoding="utf-8").split())
     parts, y = [], []
@@ -75,8 +75,8 @@ def windows(setting, every):
         for start in range(0, len(words), WINDOW):
             parts.append(" ".join(words[start : start + WINDOW]))
             y.append(message["label"])
-    counts = TfidfVectorizer(min_df=10, sublinear_tf=True).fit_transform(parts[::every])
-    y = np.array(y[::every])
+    counts = TfidfVectorizer(min_df=10, sublinear_tf=True).fit_transform(parts[::3])
+    y = np.array(y[::3])
     enough = np.diff(sparse.csr_array(counts).indptr) >= 3
     latent = TruncatedSVD(64, random_state=0).fit_transform(counts[enough])
     return normalize(latent).astype(np.float32), y[enough]
@@ -85,19 +85,14 @@ def windows(setting, every):
 _WORDS = TfidfVectorizer(token_pattern="[a-z][a-z]+").build_tokenizer()
 
 
-@item(
-    "guide.labels",
-    "real data with labels",
-    needs=NEEDS,
-    small={"most": 400, "every": 1, "starts": 1},
-)
-def labels(setting, most=20_000, every=1, starts=3):
+@item("guide.labels", "real data with labels", needs=NEEDS, small={"most": 400, "starts": 1})
+def labels(setting, most=20_000, starts=3):
     """Cluster images, messages and windows of messages by many methods, on one thread."""
     with threadpool_limits(1):
         data = [
-            ("messages", *embedded_messages(setting, every)),
+            ("messages", *embedded_messages(setting)),
             *images(setting, most),
-            ("windows", *windows(setting, 3 * every)),
+            ("windows", *windows(setting)),
         ]
         tables = [compared(name, X, y, starts) for name, X, y in data]
     sizes = ", ".join(f"{name} {X.shape[0]:,} x {X.shape[1]}" for name, X, _ in data)

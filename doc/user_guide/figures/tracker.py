@@ -187,8 +187,7 @@ def trackers(seed, components):
 def dense(X):
     """Return the labels of HDBSCAN in principal components."""
     n_components = min(10, len(X) - 1)
-    reduced = PCA(n_components, random_state=0).fit_transform(X)
-    return HDBSCAN(min_cluster_size=15, copy=True).fit_predict(reduced.astype(np.float64))
+    return labels_of_hdbscan(PCA(n_components, random_state=0).fit_transform(X))
 
 
 def dense_after_umap(X):
@@ -196,7 +195,10 @@ def dense_after_umap(X):
     from umap import UMAP
 
     options = {"n_neighbors": 15, "min_dist": 0.0, "metric": "cosine", "random_state": 0}
-    reduced = UMAP(n_components=5, **options).fit_transform(X)
+    return labels_of_hdbscan(UMAP(n_components=5, **options).fit_transform(X))
+
+
+def labels_of_hdbscan(reduced):
     return HDBSCAN(min_cluster_size=15, copy=True).fit_predict(reduced.astype(np.float64))
 
 

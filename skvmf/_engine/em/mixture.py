@@ -287,7 +287,7 @@ class Point:
     def _known_rows(self, block: Block) -> tuple[Array, Array]:
         """Return the rows of a block whose components are known and have not left, and those."""
         assert self.mixture.known is not None
-        labels = self.mixture.known[block.start : block.start + len(block.weights)]
+        labels = self.mixture.known[block.span]
         rows = np.flatnonzero((labels >= 0) & block.has_direction)
         rows = rows[self.params.weights[labels[rows]] > 0]
         return rows, labels[rows]

@@ -108,10 +108,9 @@ def probabilities_of(fitted: Point, rows: RowSource, labels: Array) -> Array:
     labels = np.asarray(labels)
 
     def of_block(block: Block) -> Array:
-        n = len(block.weights)
-        own = labels[block.start : block.start + n]
+        own = labels[block.span]
         resp = as_dense(_responsibilities_of(fitted, block), fitted.n_components)
-        return np.where(own == -1, 0, resp[np.arange(n), own])
+        return np.where(own == -1, 0, resp[np.arange(len(own)), own])
 
     return rows.per_row(of_block, rows.dtype)
 
@@ -135,9 +134,8 @@ def note_published(
     """
     largest = fitted.mixture.posterior.largest(labelled.scores, assigned.values)
     all_labels, all_largest = of_rows
-    span = slice(block.start, block.start + len(block.weights))
-    all_labels[span] = labelled.labels
-    all_largest[span] = of_published_labels(fitted, labelled, largest)
+    all_labels[block.span] = labelled.labels
+    all_largest[block.span] = of_published_labels(fitted, labelled, largest)
 
 
 def log_joint(fitted: Point, rows: RowSource) -> Array:

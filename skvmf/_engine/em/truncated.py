@@ -287,7 +287,7 @@ class _Audit:
         weights = self.point.params.weights
         n = len(block.weights)
         ones = np.ones(n)
-        cells_of_rows = cells_of_rows[block.start : block.start + n]
+        cells_of_rows = cells_of_rows[block.span]
         scores = self.point.offset(self.point.scores(block))
         labels, *_ = posterior.label(scores, weights, ones)
         values = np.empty(n)

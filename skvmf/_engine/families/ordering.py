@@ -561,7 +561,7 @@ def _between(values: Array, classes: Array) -> Array:
 def _sums_by_class(known: Array, centres: Array, feature: int, block: DenseBlock) -> Array:
     """Return counts and sums about centres (K,) of the rows of known classes, (3, K)."""
     K = len(centres)
-    labels = known[block.start : block.start + len(block.weights)]
+    labels = known[block.span]
     values = block.X[:, feature].astype(np.float64)
     rows = (labels >= 0) & (labels < K) & ~np.isnan(values)
     labels = labels[rows]

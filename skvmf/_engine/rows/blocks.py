@@ -71,10 +71,16 @@ class BufferPool:
 class _Block:
     """Base class of dense and sparse blocks."""
 
+    start: int
     weights: Array
     scales: Array | None
     buffers: BufferPool
     target: Array | None
+
+    @property
+    def span(self) -> slice:
+        """Where the rows of the block are among all."""
+        return slice(self.start, self.start + len(self.weights))
 
     def empty_scores(self, n_components: int, dtype: npt.DTypeLike) -> Array:
         """Return an array (n, K) to be filled: the target if it fits, which saves a copy."""

@@ -96,7 +96,7 @@ class LighterRows(ChangedRows):
 
 
 def _lighter(without_weight: Array, block: Any) -> Any:
-    some = without_weight[block.start : block.start + len(block.weights)]
+    some = without_weight[block.span]
     return replace(block, weights=np.where(some, 0.0, block.weights))
 
 

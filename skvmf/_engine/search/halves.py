@@ -49,7 +49,7 @@ def halves(sample: Sample, labels: Array, centres: Array, rng: np.random.Generat
 def _sums(n_clusters: int, labels: Array, block: Block, factors: Array | None = None) -> Array:
     """Return the sums (K, d) of the rows of clusters, times factors (n,)."""
     factors = block.factors if factors is None else factors
-    hard = HardResponsibilities(_of_block(labels, block), factors)
+    hard = HardResponsibilities(labels[block.span], factors)
     if isinstance(block, DenseBlock):
         return dense_row_sums(block, hard, n_clusters).T
     return sparse_row_sums(block, hard, n_clusters).T
@@ -57,12 +57,12 @@ def _sums(n_clusters: int, labels: Array, block: Block, factors: Array | None = 
 
 def _random_sums(labels: Array, means: Array, factors: Array, block: Block) -> Array:
     """Return the sums (K, d) of clusters' rows, less their means, times random factors (n,)."""
-    return _sums_of_gaps(labels, means, _of_block(factors, block), block)
+    return _sums_of_gaps(labels, means, factors[block.span], block)
 
 
 def _scatter(labels: Array, means: Array, axes: Array, block: Block) -> Array:
     """Return the scatter matrix of each cluster's rows times its axis, (K, d)."""
-    own = _of_block(labels, block)
+    own = labels[block.span]
     if isinstance(block, DenseBlock):
         along = np.einsum("nd,nd->n", block.X, axes.astype(block.X.dtype)[own])
     else:
@@ -75,10 +75,6 @@ def _scatter(labels: Array, means: Array, axes: Array, block: Block) -> Array:
 
 def _sums_of_gaps(labels: Array, means: Array, factors: Array, block: Block) -> Array:
     """Return the sums (K, d) of clusters' rows, less their means, times factors (n,)."""
-    own = _of_block(labels, block)
+    own = labels[block.span]
     totals = np.bincount(own, block.weights * factors, minlength=len(means))
     return _sums(len(means), labels, block, block.factors * factors) - totals[:, None] * means
-
-
-def _of_block(of_rows: Array, block: Block) -> Array:
-    return of_rows[block.start : block.start + len(block.weights)]

@@ -111,7 +111,7 @@ def kmeans_plusplus(family: AnyFamily, rows: RowSource, n_components: int, rng: 
         return loss
 
     def potentials(candidates: Array, block: Block) -> Array:
-        before = closest[block.start : block.start + len(block.weights)]
+        before = closest[block.span]
         return block.weights @ np.minimum(losses(candidates, block), before[:, None])
 
     def move_closer(centre: Array, block: Block, span: slice) -> None:

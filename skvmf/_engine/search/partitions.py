@@ -40,7 +40,7 @@ def partition_statistics(
 
 def assign_labels(labels: Array, n_components: int, block: Block) -> tuple[Responsibilities, Array]:
     """Assign the rows of a block by the labels (n_samples,) of all rows; -1 is for none."""
-    labels = labels[block.start : block.start + len(block.weights)]
+    labels = labels[block.span]
     factors = block.factors
     counts = np.bincount(labels + 1, weights=block.weights, minlength=n_components + 1)[1:]
     none = labels < 0
@@ -52,7 +52,7 @@ def assign_labels(labels: Array, n_components: int, block: Block) -> tuple[Respo
 
 def assign_responsibilities(resp: Array, block: Block) -> tuple[Responsibilities, Array]:
     """Assign the rows of a block by the responsibilities (n_samples, K) of all rows."""
-    resp = resp[block.start : block.start + len(block.weights)]
+    resp = resp[block.span]
     return DenseResponsibilities(resp * block.factors[:, None]), block.weights @ resp
 
 

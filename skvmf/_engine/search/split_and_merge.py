@@ -306,8 +306,8 @@ def _expect(point: FreePoint, few_rows: bool, block: DenseBlock) -> _Expectation
 
 def _random_sums(point: FreePoint, factors: Array, block: DenseBlock) -> Array:
     """Return the sums (K, d) of components' rows, less their means, times rows' factors (n,)."""
-    own = factors[block.start : block.start + len(block.weights)]
-    return _sums_of_gaps(point, block, block.X - point.centres.mean(axis=0), own[:, None])
+    own = factors[block.span, None]
+    return _sums_of_gaps(point, block, block.X - point.centres.mean(axis=0), own)
 
 
 def _scatter_products(point: FreePoint, axes: Array, block: DenseBlock) -> Array:
