@@ -6,6 +6,8 @@ has the responsibilities ``resp[v]``; those of a sparse mixture come as compress
 amounts)`` are what the other kernels read. Sums are float64 for any table.
 """
 
+from math import sqrt
+
 import numpy as np
 
 from ._jit import kernel, row_kernel
@@ -16,6 +18,13 @@ WORDS_PER_STEP = 4
 # Words whose vectors are put together for one product of matrices. 8 take a third longer, with 300
 # features half as long again; more than 64 save nothing.
 WORDS_PER_PRODUCT = 64
+
+# The error of a sum, for the sum of its terms' absolute values, is below this times the root of
+# their number but for one sum in 10^13: errors of half an epsilon each, by Hoeffding's inequality.
+ROUNDING = 4 * 2.0**-52
+
+# The error of a mean that a mixture has found, for its absolute value.
+ROUNDING_OF_MEANS = 2 * 2.0**-52
 
 
 @kernel
@@ -184,3 +193,46 @@ def packed_moment_sums(bags, resp, table, means, counts, first, second):
                     z = x[i] - mean[i]
                     row[i] += a * z
                     square[i] += a * z * z
+
+
+@row_kernel
+def clear_rounding(sizes, values):
+    """Set values[n, k] = 0 where all are rounding of sums of terms whose sizes are sizes[n, k].
+
+    Scaled to unit length, a document would else be a direction that rounding chose: one word at a
+    component's mean, or two that are opposite. Shapes are (n, K) and (n, K, d).
+    """
+    n_values = values.shape[2]
+    for n in range(values.shape[0]):
+        for k in range(values.shape[1]):
+            bound = ROUNDING * sizes[n, k]
+            row = values[n, k]
+            i = 0
+            while i < n_values and abs(row[i]) < bound:
+                i += 1
+            if i == n_values:
+                row[:] = 0
+
+
+@row_kernel
+def clear_rounded_moments(n_terms, means, counts, first, second):
+    """As `clear_rounding`, for first moments of `n_terms` (n,) words, by what `moment_sums` set.
+
+    By the inequality of Cauchy and Schwarz ``counts * second`` is at least the square of the
+    sizes. Means are rounded, too.
+    """
+    d = first.shape[2]
+    for n in range(first.shape[0]):
+        factor = ROUNDING * sqrt(n_terms[n])
+        for k in range(first.shape[1]):
+            count = counts[n, k]
+            row = first[n, k]
+            i = 0
+            while i < d:
+                of_sum = factor * sqrt(count) * sqrt(second[n, k, i])
+                bound = of_sum + ROUNDING_OF_MEANS * count * abs(means[k, i])
+                if abs(row[i]) >= bound:
+                    break
+                i += 1
+            if i == d:
+                row[:] = 0

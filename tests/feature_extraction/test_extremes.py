@@ -119,3 +119,45 @@ def test_finite_in_finite_out(seed, dtype):
             lengths = np.linalg.norm(result.astype(float), axis=1)
             assert (np.isclose(lengths, 1) | (lengths == 0)).all()
     assert_array_equal(on_counts.transform(C.toarray()), on_counts.transform(C))
+
+
+# Gradients of zero, but for rounding
+
+CENTRE = np.array([0.1, -0.7, 0.3]) / np.sqrt(0.59)
+ASIDE = np.array([0.3, 0.1, 0.2])
+WIDTHS = np.array([0.3, 0.7, 1.1])
+TWO_ON_THE_SPHERE = VonMisesFisherMixture.from_parameters(
+    [0.4, 0.6], mean_directions=[CENTRE, -CENTRE], concentrations=[381.0, 50.0]
+)
+TWICE_THE_SAME = VonMisesFisherMixture.from_parameters(
+    [0.3, 0.7], mean_directions=[CENTRE, CENTRE], concentrations=[7.0, 7.0]
+)
+ONE_IN_SPACE = SparseGaussianMixture.from_parameters(
+    [1.0], [1e4 * CENTRE], [WIDTHS**2], covariance_type="diag"
+)
+
+
+@pytest.mark.parametrize("normalization", ["fisher", "paper", None])
+@pytest.mark.parametrize(
+    ("mixture", "kind", "geometry", "bag"),
+    [
+        (TWO_ON_THE_SPHERE, "means", "tangent", [CENTRE]),
+        (TWO_ON_THE_SPHERE, "means", "tangent", [CENTRE, 3 * CENTRE, -7 * CENTRE]),
+        (TWICE_THE_SAME, "means", "euclidean", [ASIDE, -1.7 * ASIDE]),
+        (TWICE_THE_SAME, "weights", "euclidean", [ASIDE, CENTRE, -ASIDE]),
+        (ONE_IN_SPACE, "means", "euclidean", [np.nextafter(1e4 * CENTRE, np.inf)]),
+        (ONE_IN_SPACE, "means", "euclidean", 1e4 * CENTRE + np.outer([1, 0.3, -1.3], ASIDE)),
+        (ONE_IN_SPACE, "variances", "euclidean", [1e4 * CENTRE + WIDTHS]),
+    ],
+)
+def test_what_is_zero_but_for_rounding_is_zero(mixture, kind, geometry, bag, normalization):
+    """Scaled to unit length it would be a direction, which other documents beside it change."""
+    others = [[ASIDE], [CENTRE + ASIDE, -ASIDE], *[[CENTRE + i * ASIDE] for i in range(1, 9)]]
+    options = {"gradients": (kind,), "geometry": geometry, "normalization": normalization}
+    others_have_one = mixture is not TWICE_THE_SAME or kind == "means"
+    for norm, power in [("l2", 1.0), ("l2", 0.1), (None, 0.1)]:
+        transformer = frozen(mixture, norm=norm, power=power, **options).fit([np.array(bag)])
+        for bags in [[bag], [bag, *others], [*others, bag]]:
+            features = transformer.transform([np.array(each) for each in bags])
+            has_gradient = [each is not bag and others_have_one for each in bags]
+            np.testing.assert_array_equal(features.any(axis=1), has_gradient)

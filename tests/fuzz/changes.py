@@ -151,9 +151,12 @@ class Changeable:
         Where rows of one component are of very different sizes its covariance is singular but
         for rounding, and the last digit of a sum decides whether it passes for one. Where half of
         the values are missing some rows have none: they are equal where a start fills them. Sums
-        about first means far from all rows lose the digits of variances.
+        about first means far from all rows lose the digits of variances. Beside a `reg_covar` far
+        above the spread of the rows any weights are as likely.
         """
         data = self.data
+        if self.params.get("reg_covar", 0) > 1e3 * data.scale**2:
+            return False
         first = self.case.params.get("means_init")
         if first is not None and first.shift > 1e3 * data.scale:
             return False

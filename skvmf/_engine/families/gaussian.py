@@ -302,6 +302,7 @@ class DiagonalGradients(Gradients):
         self._means = components.means
         self._variances = components.covariances
         K, d = self._variances.shape
+        self._offsets = np.abs(self._means / np.sqrt(self._variances)).max(axis=1)
         of_features = np.tile(weights[:, None], d)
         self.blocks = {
             "means": ParameterBlock(1 / np.sqrt(self._variances), of_features),
@@ -318,16 +319,22 @@ class DiagonalGradients(Gradients):
         first, second = np.empty((n, K, d)), np.empty((n, K, d))
         add = kernels.packed_moment_sums if responsibilities.packed else kernels.moment_sums
         add(bags, responsibilities.resp, responsibilities.table, self._means, counts, first, second)
+        n_terms = np.diff(bags[0])
+        kernels.clear_rounded_moments(n_terms, self._means, counts, first, second)
         sizes = counts.sum(axis=1)
         first /= np.sqrt(self._variances)
         statistics = {"means": first}
+        term_sizes = np.sqrt(n_terms)[:, None] * counts
         if "variances" in kinds:
             with np.errstate(over="ignore"):  # beyond the largest float it is taken for that
                 second /= self._variances
             second -= counts[:, :, None]
+            # Where all are about zero, both parts of each are as large as the counts.
+            kernels.clear_rounding(2 * term_sizes + counts * self._offsets, second)
             statistics["variances"] = second
         if "weights" in kinds:
             statistics["weights"] = counts - sizes[:, None] * self._weights
+            kernels.clear_rounding(term_sizes, statistics["weights"][:, :, None])
         return statistics, sizes
 
 

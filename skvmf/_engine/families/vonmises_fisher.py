@@ -280,6 +280,10 @@ class VonMisesFisherGradients(Gradients):
                 sums -= along[:, :, None] * self._directions
         if "weights" in kinds:
             statistics["weights"] = counts - sizes[:, None] * self._weights
+        # Vectors have length one, and products with directions are sums of d terms.
+        term_sizes = np.sqrt(np.diff(bags[0]) + d)[:, None] * counts
+        for values in statistics.values():
+            kernels.clear_rounding(term_sizes, values.reshape(n, K, -1))
         return statistics, sizes
 
 
