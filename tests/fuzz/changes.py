@@ -155,7 +155,7 @@ class Changeable:
         above the spread of the rows any weights are as likely.
         """
         data = self.data
-        if self.params.get("reg_covar", 0) > 1e3 * data.scale**2:
+        if self.params.get("reg_covar", 0) ** 0.5 > 30 * data.scale:
             return False
         first = self.case.params.get("means_init")
         if first is not None and first.shift > 1e3 * data.scale:
