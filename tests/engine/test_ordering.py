@@ -21,6 +21,14 @@ def test_order_holds_to_the_last_digit(values, clearance):
     assert_allclose(means, column, rtol=1e-15, atol=1e-15)
 
 
+@pytest.mark.parametrize("clearance", [0.0, 0.1, 0.3, 1 / 3])
+def test_what_is_in_order_stays_as_it_is(clearance):
+    """A fit goes on where another one ended, also if that one comes from a file."""
+    for values in np.random.default_rng(0).normal(size=(100, 5)):
+        moved = keep_order(project(values, np.ones(5), clearance), np.ones(5, bool), clearance)
+        assert_array_equal(project(moved, np.ones(5), clearance), moved)
+
+
 @pytest.mark.parametrize("value", [-9.0, 0.0, 0.4, 1.1, 9.0])
 @pytest.mark.parametrize("k", [0, 1, 2])
 def test_a_value_is_inserted_as_near_as_the_order_allows(k, value):

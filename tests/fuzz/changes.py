@@ -162,7 +162,16 @@ class Changeable:
             return False
         soft = self.params.get("temperature", 1) > 1e-2 and data.missing < 0.5
         spread = data.kind in ("normal", "clusters") and abs(data.offset) <= 1e3 * data.scale
-        return soft and spread and data.n > 3 * data.d * self.n_components
+        return soft and spread and self.least_rows > 3 * data.d * self.most_components
+
+    @property
+    def most_components(self):
+        return self.n_components
+
+    @property
+    def least_rows(self):
+        """How many rows count where fewest do."""
+        return min(X.shape[0] for X in self.rows_of_fits())
 
     def rows_of_fits(self):
         """Return arrays of rows that count."""
@@ -269,7 +278,7 @@ def changes_rounding(subject, change, **options):
         raise Refused("rounding decides where rows are few, equal, or assigned to one component")
     rtol = {"float64": 1e-5, "float32": 1e-2}[subject.data.dtype]
     for mine, other in both_told(subject, change, **options):
-        n_rows = min(mine["weights_"].min(), other["weights_"].min()) * subject.data.n
+        n_rows = min(mine["weights_"].min(), other["weights_"].min()) * subject.least_rows
         if 0 < n_rows < 3 * subject.data.d:
             raise Refused("rounding decides how singular the covariance of so few rows is")
         if not (mine["weights_"].all() and other["weights_"].all()):

@@ -56,6 +56,10 @@ class StepsSubject(Changeable, Subject):
     def new(self, **params):
         return getattr(skvmf, self.case.estimator)(**(self.params | params))
 
+    @property
+    def most_components(self):
+        return self.n_components + self.case.steps.count("grow")
+
     def rows_of_fits(self):
         """Return the rows that count of each part that a step takes; units may be of a few."""
         counts = np.ones(self.case.data.n, bool) if self.weights is None else self.weights > 0
