@@ -175,11 +175,17 @@ class Changeable:
 
     def rows_of_fits(self):
         """Return arrays of rows that count."""
-        counts = slice(None) if self.weights is None else self.weights > 0
+        counts = slice(None) if self.weights is None else has_weight(self.weights)
         return [self.X if sparse.issparse(self.X) else self.X[counts]]
 
     def stages(self, change, grid=None, **params):
         raise NotImplementedError
+
+
+def has_weight(weights):
+    """Return where rows count; the squares of others are lost beside those of the largest."""
+    weights = np.asarray(weights, dtype=float)
+    return weights > LEAST_SQUARE * weights.max()
 
 
 def on_grid(X, grid):

@@ -169,21 +169,35 @@ def components_are_what_they_are_called(subject):
 def bound_slack(mixture, X, bounds):
     """Return the rounding of bounds; float32 scores are rounded by the concentrations' size.
 
-    Values are those of scores divided by the temperature, times the temperature.
+    Determinants are rounded by the condition of their matrices. Values are those of scores divided
+    by the temperature, times the temperature.
     """
     slack = ROUNDING[X.dtype.name] * max(1, np.abs(bounds).max())
     slack = max(slack, np.finfo(X.dtype).eps * mixture.temperature)
     if X.dtype == np.float32 and isinstance(mixture, skvmf.VonMisesFisherMixture):
         slack += 6e-8 * min(mixture.concentrations_.max(), 16_000)
+    if getattr(mixture, "covariance_type", None) in ("full", "tied"):
+        slack += np.finfo(np.float64).eps * condition(shapes_of(mixture))
     return slack
+
+
+def shapes_of(mixture):
+    return getattr(mixture, "scale_matrices_", getattr(mixture, "covariances_", np.ones(1)))
+
+
+def condition(matrices):
+    """Return the largest condition number of matrices (..., d, d), in the features' own units."""
+    scales = np.sqrt(np.diagonal(matrices, axis1=-2, axis2=-1))
+    correlations = matrices / (scales[..., :, None] * scales[..., None, :])
+    values = np.linalg.eigvalsh(correlations)
+    return (values[..., -1] / np.maximum(values[..., 0], np.finfo(np.float64).eps)).max()
 
 
 def the_bound_never_falls(subject):
     mixture = subject.mixture
     if getattr(mixture, "reg_covar", 0) > 0 or has_moved(mixture):
         return
-    shapes = getattr(mixture, "scale_matrices_", getattr(mixture, "covariances_", np.ones(1)))
-    if np.abs(shapes).min() < 1e-250:
+    if np.abs(shapes_of(mixture)).min() < 1e-250:
         return  # the likelihood has no bound, and floats end before it
     background_left = mixture.background and mixture.background_weight_ == 0
     if background_left and np.min(mixture._weight_prior().alpha) < 1:

@@ -13,7 +13,7 @@ import skvmf
 from skvmf.inspection import renumber_components
 
 from . import changes
-from .changes import Change, Changeable, on_grid
+from .changes import Change, Changeable, has_weight, on_grid
 from .common import Case, Subject, promises_in
 from .data import Data, Known, Weights, resolve
 from .runs import Refused, refusing
@@ -62,7 +62,9 @@ class StepsSubject(Changeable, Subject):
 
     def rows_of_fits(self):
         """Return the rows that count of each part that a step takes; units may be of a few."""
-        counts = np.ones(self.case.data.n, bool) if self.weights is None else self.weights > 0
+        counts = np.ones(self.case.data.n, bool)
+        if self.weights is not None:
+            counts = has_weight(self.weights)
         parts = {PART[name].stop: PART[name] for name in self.case.steps}
         numbers = np.arange(self.case.data.n)
         return [self.X[numbers[part][counts[part]]] for part in parts.values()]

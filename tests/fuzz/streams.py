@@ -11,7 +11,7 @@ import skvmf
 
 from ..hooks import few_rows_in_blocks
 from . import changes
-from .changes import Changeable, on_grid
+from .changes import Changeable, has_weight, on_grid
 from .common import Case, Subject, promises_in
 from .data import Data, Known, Weights, resolve
 from .runs import Refused, refusing
@@ -104,7 +104,9 @@ class StreamSubject(Changeable, Subject):
         rows = []
         for X, rest in self.taken:
             weights = rest["sample_weight"]
-            rows.append(X if weights is None or X.ndim != 2 else X[np.flatnonzero(weights > 0)])
+            rows.append(
+                X if weights is None or X.ndim != 2 else X[np.flatnonzero(has_weight(weights))]
+            )
         return rows
 
     def stages(self, change, grid=None, **params):

@@ -58,6 +58,13 @@ MIN_STEP_GAIN = 1e-3
 FIRST_ROWS_PER_COMPONENT = 25
 MIN_FIRST_ROWS = 10_000
 
+# Where EM still moves those by so much after its first step, in nats a row, clusters are weak: they
+# are looked for again among more rows, in more steps. (K = 1000, d = 128, mean resultant lengths of
+# .36 to .5: .44 to .51; of .7, and of separated Gaussians: less than .001.)
+MAX_GAIN_OF_FOUND = 0.1
+ROWS_PER_WEAK_COMPONENT = 100
+STEPS_OF_WEAK = (10, 3)
+
 # From so many components on, steps with all of them are spared: there they are most of the time of
 # a fit. If each has so many rows, components are looked for in regions, too: with fewer, regions
 # lose much (14,885 sentences in 2,000 components: a cosine of .621 in place of .631).
@@ -89,7 +96,7 @@ class Overseeding:
     n_components: int  # to be left
     background: Background = NO_BACKGROUND
     seeds_per_component: int = SEEDS_PER_COMPONENT
-    steps: tuple[int, int] | None = None  # before and after merging; None asks `many`
+    steps: tuple[int, int] | None = None  # before and after merging, where not as usual
 
     @property
     def n_drawable(self) -> int:
@@ -108,9 +115,9 @@ class Overseeding:
     @property
     def n_steps(self) -> tuple[int, int]:
         """Steps of EM before and after merging."""
-        if self.many:
-            return STEPS_OF_MANY
-        return STEPS if self.steps is None else self.steps
+        if self.steps is not None:
+            return self.steps
+        return STEPS_OF_MANY if self.many else STEPS
 
     @property
     def n_first_seeds(self) -> int:
@@ -124,11 +131,7 @@ class Overseeding:
 
         Where the sample is too small for them, the search goes on with a larger one.
         """
-        few = self._rows_for_seeds(rng)
-        seeds = few._first_seeds(rng)
-        point = few._fitted_seeds(few.sample, None, seeds, np.ones(len(seeds)))
-        point = few.merged(point, few.sample.label(point).labels)
-        search = self
+        search, point = self._begun(rng)
         point, bound, stopped = search._improved(point, rng, watch)
         while not stopped:
             sample = search.sample.enlarged_for(point)
@@ -141,6 +144,27 @@ class Overseeding:
         if not stopped and not self.many:
             point, bound = search._converged(point, bound)
         return FoundStart(point, bound, sample=search.sample)
+
+    def _begun(self, rng: np.random.Generator) -> tuple[Self, FreePoint]:
+        """Return first components, and the search that goes on from there."""
+        few = self._rows_for_seeds(FIRST_ROWS_PER_COMPONENT, rng)
+        point = few._merged_seeds(rng)
+        if few is self or not few._has_moved(point):
+            return self, point
+        search = replace(self, steps=STEPS_OF_WEAK)
+        return search, search._rows_for_seeds(ROWS_PER_WEAK_COMPONENT, rng)._merged_seeds(rng)
+
+    def _merged_seeds(self, rng: np.random.Generator) -> FreePoint:
+        seeds = self._first_seeds(rng)
+        point = self._fitted_seeds(self.sample, None, seeds, np.ones(len(seeds)))
+        return self.merged(point, self.sample.label(point).labels)
+
+    def _has_moved(self, point: FreePoint) -> bool:
+        """Return whether a second step of EM still gains much."""
+        point, _ = self.sample.em(point, 1)
+        point, before = self.sample.em(point, 1)
+        _, after = self.sample.em(point, 1)
+        return after - before > MAX_GAIN_OF_FOUND
 
     def _improved(
         self, point: FreePoint, rng: np.random.Generator, watch: OnIteration
@@ -169,9 +193,9 @@ class Overseeding:
                 break
         return point, bounds[-1], stop
 
-    def _rows_for_seeds(self, rng: np.random.Generator) -> Self:
-        """Return the same on as many rows as suffice for first seeds and their merging."""
-        size = max(FIRST_ROWS_PER_COMPONENT * self.n_components, MIN_FIRST_ROWS)
+    def _rows_for_seeds(self, n_each: int, rng: np.random.Generator) -> Self:
+        """Return the same on so many rows for each component, or enough to find first ones."""
+        size = max(n_each * self.n_components, MIN_FIRST_ROWS)
         if self.n_drawable <= size or len(self.background) > 0:  # beside one, clusters are small
             return self
         return self.on(self.sample.draw(size, rng), self.n_first_seeds)
