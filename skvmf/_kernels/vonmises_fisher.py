@@ -150,7 +150,9 @@ def _in_cell(y, cells):
     """Return the polynomial of the cell that the leading bits of y, at least one, tell."""
     leading = np.float64(y).view(np.int64) >> BITS_BELOW
     start = np.int64(leading << BITS_BELOW).view(np.float64)
-    return _polynomial(y - start, cells[leading - FIRST_CELL])
+    # A signed index is tested for being negative.
+    cell = np.uintp(leading - FIRST_CELL)
+    return _polynomial(y - start, cells[cell])
 
 
 @kernel
@@ -162,6 +164,8 @@ def negentropy(r, complement, dim, excess, tail, cells, order, out):
     """
     a = 0.5 * (dim - 1.0)
     given = len(complement) > 0
+    excess_cells = cells[0]
+    tail_cells = cells[1]
     for i in range(len(r)):
         x = r[i]
         q = complement[i] if given else 1.0 - x
@@ -176,7 +180,7 @@ def negentropy(r, complement, dim, excess, tail, cells, order, out):
             log_vee = math.log1p(-w) if w < 0.5 else math.log(vee)
             elementary = 0.5 * math.log1p(w) - a * log_vee
             if near:
-                value = _in_cell(y, cells[1])
+                value = _in_cell(y, tail_cells)
             else:
                 value = _polynomial(tau, tail)
             # The tail is divided by 1 - tau, so that its digits are kept as r nears zero.
@@ -185,7 +189,7 @@ def negentropy(r, complement, dim, excess, tail, cells, order, out):
             out[i] = elementary + value
             continue
         if near:
-            h = tau * _in_cell(y, cells[0])
+            h = tau * _in_cell(y, excess_cells)
         else:
             h = _polynomial(tau, excess)
         if order == 1:

@@ -71,6 +71,23 @@ def test_groups_of_components_give_and_take_some(monkeypatch):
     assert mixture(random_state=0).fit(X).lower_bound_ > oracle.lower_bound_ - 0.01
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_many_weak_clusters_are_found(seed, monkeypatch):
+    """Rows are far from the centre of their cluster, and many are nearer to rows of others."""
+    K, d, length, n = 100, 128, 0.35, 10_000
+    rng = np.random.default_rng(seed)
+    means = rng.normal(size=(K, d))
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    labels = rng.integers(K, size=n)
+    X = length * means[labels] + np.sqrt((1 - length**2) / d) * rng.standard_normal((n, d))
+    monkeypatch.setattr(overseeding, "MIN_COMPONENTS_OF_MANY", K)
+    monkeypatch.setattr(overseeding, "MIN_FIRST_ROWS", 1000)
+    monkeypatch.setattr(regions, "MIN_KEPT_FRACTION", 1)  # no parts
+    fitted = VonMisesFisherMixture(K, random_state=0).fit(X)
+    oracle = VonMisesFisherMixture(K, means_init=means).fit(X)
+    assert fitted.lower_bound_ > oracle.lower_bound_ - 0.01
+
+
 @pytest.mark.slow
 def test_a_thousand_clusters_are_found():
     rng = np.random.default_rng(0)

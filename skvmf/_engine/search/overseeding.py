@@ -49,6 +49,9 @@ STEPS = (3, 3)
 # With many components steps with all of them are most of the time, and later ones mend the rest.
 STEPS_OF_MANY = (2, 1)
 
+# Times at most that clusters are cut in two, while that gains as much as a round has to.
+MAX_CUTS = 8
+
 # Steps of EM at the end, while each gains a thousandth of a nat a row: on all rows they cost more.
 MAX_LAST_STEPS = 10
 MIN_STEP_GAIN = 1e-3
@@ -58,12 +61,11 @@ MIN_STEP_GAIN = 1e-3
 FIRST_ROWS_PER_COMPONENT = 25
 MIN_FIRST_ROWS = 10_000
 
-# Where EM still moves those by so much after its first step, in nats a row, clusters are weak: they
-# are looked for again among more rows, in more steps. (K = 1000, d = 128, mean resultant lengths of
-# .36 to .5: .44 to .51; of .7, and of separated Gaussians: less than .001.)
-MAX_GAIN_OF_FOUND = 0.1
+# Many clusters are weak where the second step of EM from those gains more than a third of what the
+# first one does: then they are looked for again among more rows, and no step is spared. (It gained
+# .49 to .76 of the first where clusters were missed, and less than .2 where all were found.)
+MAX_RATIO_OF_GAINS = 1 / 3
 ROWS_PER_WEAK_COMPONENT = 100
-STEPS_OF_WEAK = (10, 3)
 
 # From so many components on, steps with all of them are spared: there they are most of the time of
 # a fit. If each has so many rows, components are looked for in regions, too: with fewer, regions
@@ -96,7 +98,8 @@ class Overseeding:
     n_components: int  # to be left
     background: Background = NO_BACKGROUND
     seeds_per_component: int = SEEDS_PER_COMPONENT
-    steps: tuple[int, int] | None = None  # before and after merging, where not as usual
+    steps: tuple[int, int] | None = None  # before and after merging; None asks `many`
+    weak: bool = False  # whether clusters have turned out to be weak
 
     @property
     def n_drawable(self) -> int:
@@ -105,7 +108,8 @@ class Overseeding:
     @property
     def many(self) -> bool:
         """Whether steps with all components are spared."""
-        return self.n_components >= MIN_COMPONENTS_OF_MANY and len(self.background) == 0
+        enough = self.n_components >= MIN_COMPONENTS_OF_MANY
+        return enough and len(self.background) == 0 and not self.weak
 
     @property
     def in_regions(self) -> bool:
@@ -115,9 +119,9 @@ class Overseeding:
     @property
     def n_steps(self) -> tuple[int, int]:
         """Steps of EM before and after merging."""
-        if self.steps is not None:
-            return self.steps
-        return STEPS_OF_MANY if self.many else STEPS
+        if self.many:
+            return STEPS_OF_MANY
+        return STEPS if self.steps is None else self.steps
 
     @property
     def n_first_seeds(self) -> int:
@@ -139,9 +143,14 @@ class Overseeding:
                 break
             search = replace(search, sample=sample)
             point, bound, stopped = search._improved(point, rng, watch)
-        if not stopped and search.sample.drawn is not None and search.family.unit_rows:
-            point, bound = search._cut_in_two(point, bound, rng)
-        if not stopped and not self.many:
+        may_cut = search.family.unit_rows and (search.weak or search.sample.drawn is not None)
+        if not stopped and may_cut:
+            for _ in range(MAX_CUTS):
+                before = bound
+                point, bound = search._cut_in_two(point, bound, rng)
+                if bound - before < MIN_ROUND_GAIN:
+                    break
+        if not stopped and not search.many:
             point, bound = search._converged(point, bound)
         return FoundStart(point, bound, sample=search.sample)
 
@@ -149,9 +158,9 @@ class Overseeding:
         """Return first components, and the search that goes on from there."""
         few = self._rows_for_seeds(FIRST_ROWS_PER_COMPONENT, rng)
         point = few._merged_seeds(rng)
-        if few is self or not few._has_moved(point):
+        if few is self or not self.many or not few._moves_on(point):
             return self, point
-        search = replace(self, steps=STEPS_OF_WEAK)
+        search = replace(self, weak=True)
         return search, search._rows_for_seeds(ROWS_PER_WEAK_COMPONENT, rng)._merged_seeds(rng)
 
     def _merged_seeds(self, rng: np.random.Generator) -> FreePoint:
@@ -159,12 +168,14 @@ class Overseeding:
         point = self._fitted_seeds(self.sample, None, seeds, np.ones(len(seeds)))
         return self.merged(point, self.sample.label(point).labels)
 
-    def _has_moved(self, point: FreePoint) -> bool:
-        """Return whether a second step of EM still gains much."""
-        point, _ = self.sample.em(point, 1)
-        point, before = self.sample.em(point, 1)
-        _, after = self.sample.em(point, 1)
-        return after - before > MAX_GAIN_OF_FOUND
+    def _moves_on(self, point: FreePoint) -> bool:
+        """Return whether a second step of EM gains much of what the first one does."""
+        bounds = []
+        for _ in range(3):
+            point, bound = self.sample.em(point, 1)
+            bounds.append(bound)
+        first, second = np.diff(bounds)
+        return bool(second > max(MAX_RATIO_OF_GAINS * first, MIN_ROUND_GAIN))
 
     def _improved(
         self, point: FreePoint, rng: np.random.Generator, watch: OnIteration
