@@ -164,6 +164,7 @@ class Overseeding:
         return search, search._rows_for_seeds(ROWS_PER_WEAK_COMPONENT, rng)._merged_seeds(rng)
 
     def _merged_seeds(self, rng: np.random.Generator) -> FreePoint:
+        """Return the components of first seeds, merged."""
         seeds = self._first_seeds(rng)
         point = self._fitted_seeds(self.sample, None, seeds, np.ones(len(seeds)))
         return self.merged(point, self.sample.label(point).labels)
