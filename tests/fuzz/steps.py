@@ -62,12 +62,10 @@ class StepsSubject(Changeable, Subject):
 
     def rows_of_fits(self):
         """Return the rows that count of each part that a step takes; units may be of a few."""
-        counts = np.ones(self.case.data.n, bool)
-        if self.weights is not None:
-            counts = has_weight(self.weights)
-        parts = {PART[name].stop: PART[name] for name in self.case.steps}
-        numbers = np.arange(self.case.data.n)
-        return [self.X[numbers[part][counts[part]]] for part in parts.values()]
+        parts = {PART[name].stop: PART[name] for name in self.case.steps}.values()
+        if self.weights is None:
+            return [self.X[part] for part in parts]
+        return [self.X[part][has_weight(self.weights[part])] for part in parts]
 
     def stages(self, change, grid=None, twins=False, **params):
         X = on_grid(self.X, grid)

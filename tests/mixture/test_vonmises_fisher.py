@@ -32,6 +32,18 @@ def directions(n, d, n_clusters=3, noise=0.25, seed=0, dtype=np.float64):
     return (X * rng.uniform(0.5, 2, size=(n, 1))).astype(dtype), y
 
 
+@pytest.mark.parametrize("d", [2, 3, 10, 300])
+def test_float32_sums_longer_than_their_counts_are_no_certainty(d):
+    """Rounding may make a mean resultant length larger than one, and its component a needle."""
+    X = np.full((40, d), -3.0, dtype=np.float32)
+    options = {"init_params": "random_from_data", "concentrations_init": 1.0}
+    mixture = VonMisesFisherMixture(1, **options).fit(X)
+    falls = -np.diff(mixture.lower_bounds_)
+    assert (falls < 1e-5).all()
+    exact = VonMisesFisherMixture(1, **options).fit(X.astype(np.float64))
+    assert_allclose(mixture.concentrations_, exact.concentrations_, rtol=1e-6)
+
+
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("form", ["dense", "csr"])
 def test_agrees_with_em_by_hand(tied, form):

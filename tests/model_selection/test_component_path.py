@@ -431,3 +431,13 @@ def test_fixed_parameters_stay_where_components_are_pruned(mixture, attribute, v
     path = ComponentPath(mixture, max_components=6, min_components=6).fit(X)
     assert path.best_n_components_ < 6  # some were pruned
     assert_allclose(getattr(path.best_estimator_, attribute), value)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_components_of_one_row_each_may_have_no_extent():
+    """Beside such rows the smallest regularization vanishes."""
+    X = np.outer([4.5, -4.8, 23.0, 3.8, -19.0], [1e28, 3.6e28])
+    options = {"background": True, "reg_covar": 1e-300, "random_state": 3, "flat_start": False}
+    options |= {"weight_concentration_prior": 3.0, "entmax_alpha": 3.0}
+    path = ComponentPath(SparseGaussianMixture(**options), max_components=4, random_state=0).fit(X)
+    assert np.isfinite(path.linkage_).all()

@@ -188,9 +188,9 @@ class EllipticalMergeCost(MergeCost):
         if self.covariances is not None:
             self.covariances = self.covariances.copy()
             self._n_pseudo = self.kind.pseudo_rows(self.dim)
-            # Of unit size: it is multiplied by each cluster's own.
+            # Of unit size, or none: it is multiplied by each cluster's own.
             pooled = sum_over_components(self.counts, self.covariances) / self.counts.sum()
-            self._shape = pooled / self.kind.sizes(pooled[np.newaxis])[0]
+            self._shape = pooled / max(self.kind.sizes(pooled[np.newaxis])[0], TINY)
 
     def points(self) -> Array:
         if self.covariances is None:

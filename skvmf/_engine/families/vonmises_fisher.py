@@ -586,7 +586,8 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         # Where no component has rows, a tied concentration has none to be estimated from.
         if self.fixed_concentrations or not has_rows.any():
             return self._moved(components, directions), np.zeros_like(has_rows)
-        complements = 1 - lengths
+        # By as much as a length is beyond one, rounding may have taken from the complement.
+        complements = np.abs(1 - lengths)
         if stats.centred_at is not None:
             # The complements of these are known by chords, to more digits than by 1 - r.
             concentrated = ~np.isnan(stats.centred_at[:, 0]) & has_rows
