@@ -151,3 +151,12 @@ def test_only_weights_below_the_floor_are_moved_up_to_it(seed, floor):
             assert_array_equal(ModifiedDirichlet(-0.5, floor).clip(weights), weights)
     lifted = ModifiedDirichlet(-0.5, 0.1).clip(np.array([0.7, 0.0, 0.27, 0.03]))
     assert_allclose(lifted, [0.9 * 70 / 97, 0, 0.9 * 27 / 97, 0.1])
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.5, 3.0])
+def test_weights_stay_where_no_component_has_rows(alpha):
+    """All may be singular: in a batch of copies of one row, with next to no regularization."""
+    mixture = model(ModifiedDirichlet(alpha, 0.1))
+    weights = np.array([0.2, 0.8])
+    assert_array_equal(mixture.new_weights(np.zeros(2), weights), weights)
+    assert_array_equal(model().new_weights(np.zeros(2), weights), weights)

@@ -1,5 +1,6 @@
 """Rounds of seeds, merged, find what is there; samples are drawn by weight."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,12 +10,13 @@ from scipy import sparse, stats
 from sklearn.metrics import adjusted_rand_score
 
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf._engine.families.vonmises_fisher import VonMisesFisher
 from skvmf._engine.rows.sources import make_rows
 from skvmf._engine.search import merging_start as start
 from skvmf._engine.search import overseeding, regions
 from skvmf._engine.search.halves import halves
 from skvmf._engine.search.outliers import inliers
-from skvmf._engine.search.sample import Sample
+from skvmf._engine.search.sample import FoundStart, FreePoint, Sample, best_of
 
 from ..hooks import merging_starts
 
@@ -269,3 +271,11 @@ def test_cuts_do_not_depend_on_the_order_of_features():
     )
     assert len(first) == 2
     assert_allclose(first[:, order], second, atol=1e-9)
+
+
+@pytest.mark.parametrize("by", [1e-9, -1e-9])
+def test_of_starts_that_are_as_good_but_for_rounding_the_first_is_taken(by):
+    point = FreePoint.of(VonMisesFisher(2), np.ones(1), VonMisesFisher(2).at_points(np.eye(1, 2)))
+    starts = [FoundStart(point, bound) for bound in (-4.0, -3.0, -3.0 + by)]
+    assert best_of(starts) is starts[1]
+    assert best_of(starts, lambda start: replace(start, bound=by)) is starts[0]

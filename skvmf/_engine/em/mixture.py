@@ -103,10 +103,11 @@ class Mixture:
     def new_weights(self, counts: Array, weights: Array) -> Array:
         """Return weights at the mode of their posterior, or the old ones if they are fixed.
 
+        They also stay where no component has rows, as none may that is singular.
         For alpha-entmax and a prior that is not flat the mode is only a good guess: the old weights
         stay where new ones would lower the bound (the guard is derived here).
         """
-        if self.fixed_weights:
+        if self.fixed_weights or not counts.any():
             return weights
         better = self.weight_prior.mode(counts)
         exact = not self.posterior.tsallis or self.weight_prior.flat

@@ -273,12 +273,17 @@ class FoundStart:
 Rescoring: TypeAlias = Callable[[FoundStart], FoundStart]  # on other rows
 
 
-def bound_of(start: FoundStart) -> float:
-    return start.bound
+# Bounds that differ by less, in nats a row, may do so by rounding.
+_TIE = 1e-6
 
 
 def best_of(starts: list[FoundStart], rescored: Rescoring | None = None) -> FoundStart:
-    """Return the start with the largest bound, or with the largest after it was rescored."""
-    if len(starts) == 1 or rescored is None:
-        return max(starts, key=bound_of)
-    return max(starts, key=lambda start: rescored(start).bound)
+    """Return the start with the largest bound, or with the largest after it was rescored.
+
+    Of those that are as good but for rounding it is the first.
+    """
+    judged = starts
+    if rescored is not None and len(starts) > 1:
+        judged = [rescored(start) for start in starts]
+    bounds = np.array([start.bound for start in judged])
+    return starts[int(np.argmax(bounds >= bounds.max() - _TIE))]

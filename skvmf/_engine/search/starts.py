@@ -39,7 +39,7 @@ from .partitions import (
     nearest_partition,
     partition_statistics,
 )
-from .sample import Draw, FoundStart, Rescoring, Sample, best_of, bound_of
+from .sample import Draw, FoundStart, Rescoring, Sample, best_of
 from .units import units_of_clusters
 
 
@@ -178,8 +178,8 @@ class Start(ABC):
 
         best = found_among(imputed(rows), watch)
         if whole is not None and whole.n_rows >= MIN_WHOLE_ROWS * self.n_components:
-            best = max(best, found_among(whole), key=bound_of)
-        return max(best, found_among(filled_by(best.after, rows)), key=bound_of)
+            best = best_of([best, found_among(whole)])
+        return best_of([best, found_among(filled_by(best.after, rows))])
 
     def clusters(
         self,
