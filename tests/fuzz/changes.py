@@ -28,6 +28,7 @@ COMPARED = {"weights_", "background_weight_", "lower_bound_", "score_samples"}
 # Squares of numbers between these, and of their rounding, are in the range of floats.
 RANGE = {"float64": (1e-60, 1e60), "float32": (1e-6, 1e6)}
 LEAST_SQUARE = 1e-120
+TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
@@ -274,6 +275,8 @@ def changes_no_bit(subject, change, **options):
                 shifted = np.abs(np.log(change.factors)).sum()
                 atol = slack * max(1.0, shifted, np.abs(value).max(initial=0))
                 np.testing.assert_allclose(other[name], value, atol=atol, err_msg=name)
+            elif np.asarray(value).dtype.kind == "f":  # beside what is too small for all digits
+                np.testing.assert_allclose(value, other[name], rtol=0, atol=TINY, err_msg=name)
             else:
                 np.testing.assert_array_equal(value, other[name], err_msg=name)
 
