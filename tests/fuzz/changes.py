@@ -25,8 +25,9 @@ BOUNDS = {"lower_bound_", "lower_bounds_"}
 ANSWERS = ("predict", "predict_proba", "score_samples")
 LOGARITHMS = {"score_samples", *BOUNDS}
 COMPARED = {"weights_", "background_weight_", "lower_bound_", "score_samples"}
-# Squares of numbers between these, and of their rounding, are in the range of floats.
-RANGE = {"float64": (1e-60, 1e60), "float32": (1e-6, 1e6)}
+# Squares of numbers between these, and of their rounding, are in the range of floats; rows of such
+# numbers, in any unit, are taken as they are, for a copy of unit length would be rounded.
+RANGE = {"float64": (1e-60, 1e60), "float32": (1e-5, 1e5)}
 LEAST_SQUARE = 1e-120
 TINY = np.finfo(np.float64).tiny
 
