@@ -23,7 +23,8 @@ WORDS_PER_PRODUCT = 64
 # their number but for one sum in 10^13: errors of half an epsilon each, by Hoeffding's inequality.
 ROUNDING = 4 * 2.0**-52
 
-# The error of a mean that a mixture has found, for its absolute value.
+# The error of a mean that a mixture has found, for its absolute value: a unit in the last place or
+# two.
 ROUNDING_OF_MEANS = 2 * 2.0**-52
 
 
@@ -196,19 +197,21 @@ def packed_moment_sums(bags, resp, table, means, counts, first, second):
 
 
 @row_kernel
-def clear_rounding(sizes, values):
-    """Set values[n, k] = 0 where all are rounding of sums of terms whose sizes are sizes[n, k].
+def clear_rounding(sizes, units, values):
+    """Set values[n, k] = 0 where all are rounding of sums of terms.
 
-    Scaled to unit length, a document would else be a direction that rounding chose: one word at a
-    component's mean, or two that are opposite. Shapes are (n, K) and (n, K, d).
+    Scaled to unit length, a document would otherwise be a direction that rounding chose: one word
+    at a component's mean, or two that are opposite. The terms of values[n, k, i] add up to at most
+    sizes[n, k] units[k, i]. Shapes are (n, K), (K, d) and (n, K, d).
     """
     n_values = values.shape[2]
     for n in range(values.shape[0]):
         for k in range(values.shape[1]):
             bound = ROUNDING * sizes[n, k]
             row = values[n, k]
+            unit = units[k]
             i = 0
-            while i < n_values and abs(row[i]) < bound:
+            while i < n_values and abs(row[i]) < bound * unit[i]:
                 i += 1
             if i == n_values:
                 row[:] = 0
@@ -216,7 +219,7 @@ def clear_rounding(sizes, values):
 
 @row_kernel
 def clear_rounded_moments(n_terms, means, counts, first, second):
-    """As `clear_rounding`, for first moments of `n_terms` (n,) words, by what `moment_sums` set.
+    """As `clear_rounding`, for first moments of `n_terms` (n,) words that `moment_sums` returned.
 
     By the inequality of Cauchy and Schwarz ``counts * second`` is at least the square of the
     sizes. Means are rounded, too.

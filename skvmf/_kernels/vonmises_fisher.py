@@ -150,7 +150,7 @@ def _in_cell(y, cells):
     """Return the polynomial of the cell that the leading bits of y, at least one, tell."""
     leading = np.float64(y).view(np.int64) >> BITS_BELOW
     start = np.int64(leading << BITS_BELOW).view(np.float64)
-    # A signed index is tested for being negative.
+    # Numba tests a signed index for being negative, which this one never is: y is at least one.
     cell = np.uintp(leading - FIRST_CELL)
     return _polynomial(y - start, cells[cell])
 

@@ -266,8 +266,8 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
     (n_documents, n_features), whose column i counts the vector in row i of `embeddings`. Or it is a
     list (or an object array, or an array of three dimensions) of arrays of shape (n_vectors,
     n_dims). A list of lists of numbers is a matrix. An empty document is a row of zeros, and so is
-    one whose gradient is nothing but rounding. A sparse or hard posterior (``entmax_alpha``,
-    ``temperature``) makes the sums over documents faster.
+    one whose gradient is no more than the rounding of double precision. A sparse or hard posterior
+    (``entmax_alpha``, ``temperature``) makes the sums over documents faster.
 
     References
     ----------

@@ -29,6 +29,7 @@ COMPARED = {"weights_", "background_weight_", "lower_bound_", "score_samples"}
 # numbers, in any unit, are taken as they are, for a copy of unit length would be rounded.
 RANGE = {"float64": (1e-60, 1e60), "float32": (1e-5, 1e5)}
 LEAST_SQUARE = 1e-120
+LEAST_WEIGHT = 1e-120  # for the largest: times a square of up to 1e120 it is no spread beside one
 TINY = np.finfo(np.float64).tiny
 
 
@@ -153,8 +154,8 @@ class Changeable:
         Where rows of one component are of very different sizes its covariance is singular but
         for rounding, and the last digit of a sum decides whether it passes for one. Where half of
         the values are missing some rows have none: they are equal where a start fills them. Sums
-        about first means far from all rows lose the digits of variances. Beside a `reg_covar` far
-        above the spread of the rows any weights are as likely.
+        about first means far from all rows lose the digits of variances. If `reg_covar` is
+        far above the spread of the rows (30 times) all weights fit about as well.
         """
         data = self.data
         if self.params.get("reg_covar", 0) ** 0.5 > 30 * data.scale:
@@ -185,9 +186,9 @@ class Changeable:
 
 
 def has_weight(weights):
-    """Return where rows count; the squares of others are lost beside those of the largest."""
+    """Return where rows count; others are so light that they add nothing to a spread."""
     weights = np.asarray(weights, dtype=float)
-    return weights > LEAST_SQUARE * weights.max()
+    return weights > LEAST_WEIGHT * weights.max()
 
 
 def on_grid(X, grid):
@@ -276,7 +277,7 @@ def changes_no_bit(subject, change, **options):
                 shifted = np.abs(np.log(change.factors)).sum()
                 atol = slack * max(1.0, shifted, np.abs(value).max(initial=0))
                 np.testing.assert_allclose(other[name], value, atol=atol, err_msg=name)
-            elif np.asarray(value).dtype.kind == "f":  # beside what is too small for all digits
+            elif np.asarray(value).dtype.kind == "f":  # but for subnormal numbers, of fewer digits
                 np.testing.assert_allclose(value, other[name], rtol=0, atol=TINY, err_msg=name)
             else:
                 np.testing.assert_array_equal(value, other[name], err_msg=name)

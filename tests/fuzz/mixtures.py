@@ -185,6 +185,12 @@ def shapes_of(mixture):
     return getattr(mixture, "scale_matrices_", getattr(mixture, "covariances_", np.ones(1)))
 
 
+def singular_but_for_rounding(mixture):
+    if getattr(mixture, "covariance_type", None) not in ("full", "tied"):
+        return False
+    return not condition(shapes_of(mixture)) < 1e14
+
+
 def condition(matrices):
     """Return the largest condition number of matrices (..., d, d), in the features' own units."""
     scales = np.sqrt(np.diagonal(matrices, axis1=-2, axis2=-1))
@@ -197,6 +203,8 @@ def the_bound_never_falls(subject):
     mixture = subject.mixture
     if getattr(mixture, "reg_covar", 0) > 0 or has_moved(mixture):
         return
+    if singular_but_for_rounding(mixture):
+        return  # determinants have no digits
     if np.abs(shapes_of(mixture)).min() < 1e-250:
         return  # the likelihood has no bound, and floats end before it
     background_left = mixture.background and mixture.background_weight_ == 0

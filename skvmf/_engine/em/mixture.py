@@ -103,7 +103,7 @@ class Mixture:
     def new_weights(self, counts: Array, weights: Array) -> Array:
         """Return weights at the mode of their posterior, or the old ones if they are fixed.
 
-        They also stay where no component has rows, as none may that is singular.
+        The old ones stay, whatever the prior, if no component has rows because all are singular.
         For alpha-entmax and a prior that is not flat the mode is only a good guess: the old weights
         stay where new ones would lower the bound (the guard is derived here).
         """

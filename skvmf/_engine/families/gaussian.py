@@ -302,7 +302,8 @@ class DiagonalGradients(Gradients):
         self._means = components.means
         self._variances = components.covariances
         K, d = self._variances.shape
-        self._offsets = np.abs(self._means / np.sqrt(self._variances)).max(axis=1)
+        # How much larger rounding is than at the origin: that of means, in standard deviations.
+        self._rounding_units = 1 + np.abs(self._means / np.sqrt(self._variances))
         of_features = np.tile(weights[:, None], d)
         self.blocks = {
             "means": ParameterBlock(1 / np.sqrt(self._variances), of_features),
@@ -324,17 +325,19 @@ class DiagonalGradients(Gradients):
         sizes = counts.sum(axis=1)
         first /= np.sqrt(self._variances)
         statistics = {"means": first}
-        term_sizes = np.sqrt(n_terms)[:, None] * counts
+        sizes_of_terms = np.sqrt(n_terms)[:, None] * counts
         if "variances" in kinds:
             with np.errstate(over="ignore"):  # beyond the largest float it is taken for that
                 second /= self._variances
             second -= counts[:, :, None]
-            # Where all are about zero, both parts of each are as large as the counts.
-            kernels.clear_rounding(2 * term_sizes + counts * self._offsets, second)
+            # Both parts of each are as large as the counts where it is about zero.
+            kernels.clear_rounding(2 * sizes_of_terms, self._rounding_units, second)
             statistics["variances"] = second
         if "weights" in kinds:
             statistics["weights"] = counts - sizes[:, None] * self._weights
-            kernels.clear_rounding(term_sizes, statistics["weights"][:, :, None])
+            kernels.clear_rounding(
+                sizes_of_terms, np.ones((K, 1)), statistics["weights"][:, :, None]
+            )
         return statistics, sizes
 
 

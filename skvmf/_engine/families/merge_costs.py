@@ -188,7 +188,7 @@ class EllipticalMergeCost(MergeCost):
         if self.covariances is not None:
             self.covariances = self.covariances.copy()
             self._n_pseudo = self.kind.pseudo_rows(self.dim)
-            # Of unit size, or none: it is multiplied by each cluster's own.
+            # Of unit size, as it is multiplied by each cluster's own. Zero where none has extent.
             pooled = sum_over_components(self.counts, self.covariances) / self.counts.sum()
             self._shape = pooled / max(self.kind.sizes(pooled[np.newaxis])[0], TINY)
 
@@ -196,7 +196,7 @@ class EllipticalMergeCost(MergeCost):
         if self.covariances is None:
             return self.means
         variances = self.kind.variances(self._shape[np.newaxis])
-        return self.means / np.sqrt(variances)
+        return self.means / np.sqrt(np.maximum(variances, TINY))
 
     def losses(self, i: int, clusters: Array | slice = slice(None)) -> Array:
         n, n_i = self.counts[clusters], self.counts[i]

@@ -280,10 +280,12 @@ class VonMisesFisherGradients(Gradients):
                 sums -= along[:, :, None] * self._directions
         if "weights" in kinds:
             statistics["weights"] = counts - sizes[:, None] * self._weights
-        # Vectors have length one, and products with directions are sums of d terms.
-        term_sizes = np.sqrt(np.diff(bags[0]) + d)[:, None] * counts
+        # Vectors have length one, and products with directions are sums of d terms more.
+        sizes_of_terms = np.sqrt(np.diff(bags[0]) + d)[:, None] * counts
+        units = np.ones((K, d))
         for values in statistics.values():
-            kernels.clear_rounding(term_sizes, values.reshape(n, K, -1))
+            blocks = values if values.ndim == 3 else values[:, :, None]
+            kernels.clear_rounding(sizes_of_terms, units, blocks)
         return statistics, sizes
 
 
@@ -586,7 +588,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         # Where no component has rows, a tied concentration has none to be estimated from.
         if self.fixed_concentrations or not has_rows.any():
             return self._moved(components, directions), np.zeros_like(has_rows)
-        # By as much as a length is beyond one, rounding may have taken from the complement.
+        # Rounding may make a length larger than one: the complement is as small as that rounding.
         complements = np.abs(1 - lengths)
         if stats.centred_at is not None:
             # The complements of these are known by chords, to more digits than by 1 - r.

@@ -273,7 +273,7 @@ class FoundStart:
 Rescoring: TypeAlias = Callable[[FoundStart], FoundStart]  # on other rows
 
 
-# Bounds that differ by less, in nats a row, may do so by rounding.
+# Bounds that differ by less, for their size, may do so by rounding: that of float32 scores.
 _TIE = 1e-6
 
 
@@ -286,4 +286,5 @@ def best_of(starts: list[FoundStart], rescored: Rescoring | None = None) -> Foun
     if rescored is not None and len(starts) > 1:
         judged = [rescored(start) for start in starts]
     bounds = np.array([start.bound for start in judged])
-    return starts[int(np.argmax(bounds >= bounds.max() - _TIE))]
+    largest = bounds.max()
+    return starts[int(np.argmax(bounds >= largest - _TIE * max(1.0, abs(largest))))]
