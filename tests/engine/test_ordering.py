@@ -21,6 +21,7 @@ def test_order_holds_to_the_last_digit(values, clearance):
     assert_allclose(means, column, rtol=1e-15, atol=1e-15)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("clearance", [0.1, 0.3, 1 / 3])
 def test_what_is_in_order_stays_as_it_is(clearance):
     """A fit goes on where another one ended, also if that one comes from a file."""

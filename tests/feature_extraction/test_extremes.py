@@ -137,6 +137,7 @@ ONE_IN_SPACE = SparseGaussianMixture.from_parameters(
 )
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("normalization", ["fisher", "paper", None])
 @pytest.mark.parametrize(
     ("mixture", "kind", "geometry", "bag"),

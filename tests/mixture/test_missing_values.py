@@ -565,7 +565,7 @@ def test_the_best_of_several_starts_is_that_of_the_rows_as_they_are(kind, backgr
             assert len(starts) == 1 or all(start.after is not None for start in starts)
         elif len(starts) > 1:
             bounds = [rescored(start).bound for start in starts]
-            assert_allclose(rescored(best).bound, max(bounds), rtol=1e-5)
+            assert rescored(best).bound >= max(bounds) - 1e-6 * max(1, abs(max(bounds)))
             chosen.append(bounds)
         return best
 

@@ -32,6 +32,7 @@ def directions(n, d, n_clusters=3, noise=0.25, seed=0, dtype=np.float64):
     return (X * rng.uniform(0.5, 2, size=(n, 1))).astype(dtype), y
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("d", [2, 3, 10])
 def test_float32_sums_longer_than_their_counts_are_no_certainty(d):
     """Rounding may make a mean resultant length larger than one, and its component a needle."""

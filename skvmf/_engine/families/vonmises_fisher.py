@@ -256,6 +256,7 @@ class VonMisesFisherGradients(Gradients):
         complements = vmf.mean_resultant_length(kappa, d, complement=True)
         along, across = vmf.variance_eigenvalues(self._lengths, d, complement=complements)
         spread = across if tangent else np.full(K, 1 / d)
+        self._rounding_units = np.ones((K, d))
         self.blocks = {
             "means": ParameterBlock(*repeat_columns(kappa, weights * spread, d)),
             "concentrations": ParameterBlock(np.ones(K), weights * along),
@@ -282,10 +283,9 @@ class VonMisesFisherGradients(Gradients):
             statistics["weights"] = counts - sizes[:, None] * self._weights
         # Vectors have length one, and products with directions are sums of d terms more.
         sizes_of_terms = np.sqrt(np.diff(bags[0]) + d)[:, None] * counts
-        units = np.ones((K, d))
         for values in statistics.values():
             blocks = values if values.ndim == 3 else values[:, :, None]
-            kernels.clear_rounding(sizes_of_terms, units, blocks)
+            kernels.clear_rounding(sizes_of_terms, self._rounding_units, blocks)
         return statistics, sizes
 
 

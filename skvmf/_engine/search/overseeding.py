@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from ..._typing import Array
-from ..em.loop import OnIteration, ignore
+from ..em.loop import OnIteration, ignore, run_em
 from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
 from ..families.family import SeedFamily
 from ..families.merging import OtherRows, merge_greedily
@@ -174,11 +174,7 @@ class Overseeding:
 
     def _moves_on(self, point: FreePoint) -> bool:
         """Return whether a second step of EM gains much, also beside what the first one does."""
-        bounds = []  # each is that before a step
-        for _ in range(3):
-            point, bound = self.sample.em(point, 1)
-            bounds.append(bound)
-        first, second = np.diff(bounds)
+        first, second = np.diff(run_em(point, self.sample.rows, max_iter=2, tol=None).bounds)
         return bool(second > max(MAX_RATIO_OF_GAINS * first, MIN_ROUND_GAIN))
 
     def _improved(
